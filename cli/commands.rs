@@ -26,6 +26,7 @@ mod python;
 pub(crate) mod run;
 #[cfg(feature = "mcp")]
 mod serve;
+pub(crate) mod servers;
 pub(crate) mod skill;
 mod versions;
 mod wasm;
@@ -43,12 +44,15 @@ use crate::engine;
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
-/// The sandbox's file when none is named.
+/// The default sandbox file.
 const DEFAULT_DATABASE: &str = "sandlite.db";
 
-/// Does what the words say.
+/// Runs the verb.
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     let global = &args.global;
+    if let Some(server) = &args.server {
+        return crate::remote::run(server, global, &args.verb, printer);
+    }
     refuse_missing_directory(global)?;
     match &args.verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
@@ -98,12 +102,17 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     }
 }
 
-/// The database to use, if any: the one named, else the default one if it is there.
+/// A path of the sandbox; one that does not begin with a slash is below its working directory.
+pub(crate) fn guest_path(path: &str) -> String {
+    fs::guest(path)
+}
+
+/// Returns the database to use, if any: the named one, else the default one if it exists.
 pub(crate) fn database(global: &Global) -> Option<PathBuf> {
     global.db.clone().or_else(|| Path::new(DEFAULT_DATABASE).exists().then(|| DEFAULT_DATABASE.into()))
 }
 
-// SQLite would name a file that the user never heard of.
+// SQLite would report a file name that the user does not know.
 fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
     let parent = global.db.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
     match (&global.db, parent) {
@@ -115,12 +124,12 @@ fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
     }
 }
 
-/// A sandbox as the options say.
+/// Configures the sandbox that the options select.
 pub(crate) fn builder(global: &Global, printer: &Printer) -> Builder {
     builder_on(global, database(global), printer)
 }
 
-/// The same on a database that was named otherwise.
+/// Configures a sandbox in the given database.
 fn builder_on(global: &Global, database: Option<PathBuf>, printer: &Printer) -> Builder {
     let mut builder = global.preset.give(engine::give(Sandbox::builder())).wait(global.wait.0);
     if let Some(GivenPolicy(policy)) = &global.policy {
@@ -138,7 +147,7 @@ fn builder_on(global: &Global, database: Option<PathBuf>, printer: &Printer) -> 
     }
 }
 
-/// The sandbox of a verb that makes no sense without a file, created if the user named one.
+/// Opens the sandbox of a verb that requires a file, creating the file if the user named it.
 fn stored(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     if database(global).is_none() {
         return Err(no_sandbox());
@@ -146,7 +155,7 @@ fn stored(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     at(global, builder(global, printer).open()?)
 }
 
-/// The sandbox as the options look at it: in a view, at a version.
+/// Applies `--view` and `--at` to the sandbox.
 pub(crate) fn at(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbox> {
     let sandbox = viewed(global, sandbox)?;
     Ok(match &global.at {
@@ -155,7 +164,7 @@ pub(crate) fn at(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbox> {
     })
 }
 
-/// The view that the options name.
+/// Applies `--view` to the sandbox.
 pub(crate) fn viewed(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbox> {
     Ok(match &global.view {
         Some(view) => sandbox.view(&view.principal, view.labels.clone())?,
@@ -163,32 +172,32 @@ pub(crate) fn viewed(global: &Global, sandbox: Sandbox) -> anyhow::Result<Sandbo
     })
 }
 
-/// The sandbox of a verb that changes what is there.
+/// Opens the sandbox of a verb that changes it.
 fn existing(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     at(global, owned(global, known(global, None, printer)?).open()?)
 }
 
-/// The same with more settings.
+/// Same as [`existing`], with additional settings.
 fn existing_with(global: &Global, printer: &Printer, give: impl FnOnce(Builder) -> Builder) -> anyhow::Result<Sandbox> {
     at(global, give(owned(global, known(global, None, printer)?)).open()?)
 }
 
-/// The sandbox of a verb that only looks: nothing is written, and whoever is working in it is not disturbed.
+/// Opens the sandbox of a verb that only reads it: nothing is written, and other processes are not disturbed.
 fn looking(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     at(global, owned(global, known(global, None, printer)?).read_only().open()?)
 }
 
-/// The same for files and keys, which the stored policy is about.
+/// Same as [`existing`], for files and keys, which are subject to the stored policy.
 fn existing_bound(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     at(global, known(global, None, printer)?.open()?)
 }
 
-/// The same for looking.
+/// Same as [`looking`], for files and keys, which are subject to the stored policy.
 fn looking_bound(global: &Global, printer: &Printer) -> anyhow::Result<Sandbox> {
     at(global, known(global, None, printer)?.read_only().open()?)
 }
 
-// Verbs about the whole sandbox are its owner's, unless the options say who else looks.
+// Verbs for the whole sandbox run as its owner unless the options name a principal.
 fn owned(global: &Global, builder: Builder) -> Builder {
     if global.policy.is_none() && global.view.is_none() { builder.as_owner() } else { builder }
 }
@@ -205,10 +214,10 @@ fn known(global: &Global, named: Option<&PathBuf>, printer: &Printer) -> anyhow:
 }
 
 fn no_sandbox() -> anyhow::Error {
-    Hinted::error(format!("there is no `{DEFAULT_DATABASE}` here"), "name the sandbox with `--db FILE`")
+    Hinted::error(format!("cannot find `{DEFAULT_DATABASE}` in the current directory"), "name the sandbox with `--db FILE`")
 }
 
-/// The result of a verb whose failure is an answer: told, and exit code 1.
+/// Reports a negative result: prints it and returns exit code 1.
 fn answered(outcome: anyhow::Result<Code>, printer: &Printer) -> Code {
     outcome.unwrap_or_else(|error| {
         printer.error(&error);
@@ -216,19 +225,20 @@ fn answered(outcome: anyhow::Result<Code>, printer: &Printer) -> Code {
     })
 }
 
-/// Writes a file of this machine, whole or not at all.
+/// Writes a file on this machine atomically.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     let failed = || format!("cannot write `{}`", path.display());
     write_whole_with(path, |file| file.write_all(content).with_context(failed))
 }
 
-/// The same, with what `fill` writes. A path that is there and is not a regular file, such as a device, is written to directly.
+/// Same as [`write_whole`], with a callback that writes the content. An existing path that is not a regular file, such as a
+/// device, is written directly.
 pub(crate) fn write_whole_with<T>(path: &Path, fill: impl FnOnce(&mut File) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let create = |at: &Path| File::create(at).with_context(|| format!("cannot write `{}`", path.display()));
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fill(&mut create(path)?);
     }
-    // A link to a file stays one.
+    // A symlink to a file is kept.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let new = NewFile::beside(&target).map_err(runtime::Error::from)?;
     let filled = fill(&mut create(new.path())?)?;
@@ -259,7 +269,7 @@ fn write_page(path: &Path, printer: &Printer, draw: impl FnOnce(&mut dyn Write) 
     Ok(Code::Success)
 }
 
-/// Our standard output.
+/// Returns our standard output.
 struct Printed<'a>(&'a Printer);
 
 impl Write for Printed<'_> {

@@ -1,4 +1,4 @@
-//! This program's engine. It takes about as long to start as it takes to understand the command line, so both happen at once.
+//! This program's engine. Starting it takes about as long as parsing the command line, so both happen in parallel.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,25 +9,30 @@ use runtime::{Builder, Command, Host, HostBuilder, Starting};
 
 use crate::printer::Printer;
 
-/// The directory of compiled guests beside the program.
+/// The directory of compiled guests next to the program.
 const BESIDE: &str = "sandlite-guests";
 
-/// The engine that is being started, until somebody takes it.
+/// The engine that is being started, until it is taken.
 static STARTING: Mutex<Option<Starting>> = Mutex::new(None);
 
-/// Who tells what takes long, once the command line has said how.
+/// The progress callback, set once the command line is parsed.
 static TELLER: OnceLock<Printer> = OnceLock::new();
 
-/// Where compiled guests came with the program.
+/// The directory of compiled guests shipped with the program.
 static SHIPPED: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names that directory.
+/// Sets that directory.
 pub(crate) fn set_shipped(directory: PathBuf) {
     let _ = SHIPPED.set(directory);
 }
 
-/// Begins to start the engine if a command will want one. Nobody is told that it fails: whoever needs it starts another.
+/// Starts the engine in the background if a command will need one. A failure is ignored here: the code that needs an engine then
+/// starts another and reports the error.
 pub(crate) fn start_early(words: &[OsString]) {
+    // A server has its own.
+    if words.get(1).and_then(|word| word.to_str()).is_some_and(|word| word.starts_with("--server")) {
+        return;
+    }
     let next = words.iter().find_map(|word| match word.to_str() {
         Some("bash") => Some(Command::bash("")),
         Some("python") => Some(Command::python("")),
@@ -39,12 +44,12 @@ pub(crate) fn start_early(words: &[OsString]) {
     }
 }
 
-/// From now on people are told what takes long.
+/// Shows progress for slow operations from now on.
 pub(crate) fn tell(printer: &Printer) {
     let _ = TELLER.set(printer.clone());
 }
 
-/// The engine's settings. Most programs run one command and end.
+/// Returns the engine's settings. Most processes run one command and exit.
 pub(crate) fn settings() -> HostBuilder {
     let builder = match SHIPPED.get() {
         Some(directory) => Host::builder().shipped(directory),
@@ -58,7 +63,7 @@ pub(crate) fn settings() -> HostBuilder {
     })
 }
 
-/// The settings with the guests that came compiled with this program, if it has some.
+/// Returns the settings with the compiled guests shipped with this program, if any.
 pub(crate) fn with_shipped(builder: HostBuilder) -> HostBuilder {
     match std::env::current_exe().ok().and_then(|program| shipped(&program)) {
         Some(directory) => builder.shipped(directory),
@@ -66,8 +71,8 @@ pub(crate) fn with_shipped(builder: HostBuilder) -> HostBuilder {
     }
 }
 
-// Beside the program, as `cargo xtask dist` puts them. They are native code: only if nobody else than the program's owner can
-// have put them there.
+// Next to the program, where `cargo xtask dist` puts them. They are native code, so they are used only if nobody but the
+// program's owner can have written them.
 fn shipped(program: &Path) -> Option<PathBuf> {
     let directory = program.parent()?.join(BESIDE);
     let found = std::fs::symlink_metadata(&directory).ok().filter(|found| found.is_dir() && found.mode() & 0o022 == 0)?;
@@ -75,7 +80,7 @@ fn shipped(program: &Path) -> Option<PathBuf> {
     (found.uid() == owner).then_some(directory)
 }
 
-/// The sandbox with the engine that is being started, or with one of its own.
+/// Gives the sandbox the engine that is being started, or a new one.
 pub(crate) fn give(sandbox: Builder) -> Builder {
     match starting().take() {
         Some(starting) => sandbox.starting_host(starting),

@@ -1,24 +1,24 @@
-//! Exit codes: the only place that decides them.
+//! Exit codes. No other file chooses them.
 
 use std::process::ExitCode;
 
 use runtime::ExitStatus;
 
-/// The signal that ends a program whose output nobody reads.
+/// The signal that ends a program whose output is closed.
 pub(crate) const SIGPIPE: u8 = 13;
 
-/// What the process tells its caller.
+/// The outcome reported to our caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// It worked.
+    /// Success.
     Success,
-    /// The answer is no: not there, not possible, not sound.
+    /// A negative result: not found, not possible, damaged.
     Failure,
     /// Sandlite itself failed.
     Sandlite,
     /// The guest's own code: its exit status, 128 plus its signal, 124 for time and compute, 137 for memory.
     Guest(u8),
-    /// A signal told us to stop.
+    /// Stopped by a signal.
     Signal(u8),
 }
 

@@ -1,4 +1,4 @@
-//! This machine's own pip, which fetches wheels by name and never runs code of a package.
+//! This machine's pip, which downloads wheels by name and never executes package code.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -9,12 +9,12 @@ use anyhow::Context as _;
 
 use crate::printer::Hinted;
 
-/// The program whose pip it is.
+/// The Python interpreter that provides pip.
 pub(crate) const PYTHON: &str = "python3";
 
 const ONLY_WHEELS: [&str; 4] = ["--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
 
-/// Downloads wheels into a directory. `without` says what to do where there is no pip; `refused` words why pip would not.
+/// Downloads wheels into a directory. `without` is the hint if pip is missing; `refused` formats pip's error.
 pub(crate) fn download<S: AsRef<OsStr>>(
     names: &[S],
     options: &[&str],
@@ -30,7 +30,7 @@ pub(crate) fn download<S: AsRef<OsStr>>(
     }
 }
 
-/// Runs `pip download` into a directory; what it wrote to standard error if it failed.
+/// Runs `pip download` into a directory and returns its standard error if it failed.
 pub(crate) fn run(
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     directory: &Path,
@@ -40,7 +40,7 @@ pub(crate) fn run(
     pip.args(["-m", "pip", "download", "--dest"]).arg(directory).args(arguments).stdin(Stdio::null());
     let output = match pip.output() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(Hinted::error(format!("there is no `{PYTHON}` on this machine to fetch packages with"), without));
+            return Err(Hinted::error(format!("cannot download packages: `{PYTHON}` is not installed on this machine"), without));
         }
         output => output.with_context(|| format!("cannot run `{PYTHON} -m pip`"))?,
     };
@@ -51,11 +51,11 @@ pub(crate) fn run(
     Ok(if output.status.success() { Ok(()) } else { Err(stderr) })
 }
 
-// pip's last word, which is the one that says it.
+// pip's last error line, which states the reason.
 fn reason(stderr: &str) -> &str {
     let said = stderr.lines().rev().find_map(|line| line.trim().strip_prefix("ERROR: "));
     let reason = said.or_else(|| stderr.lines().rev().find(|line| !line.trim().is_empty()));
-    reason.unwrap_or("it does not say why").trim()
+    reason.unwrap_or("no reason given").trim()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What a command reads: our own standard input, or a file; taken only as the command asks for it.
+//! A command's standard input, from our own or from a file, read only on demand.
 //!
-//! What a command does not read is left where it was: type-ahead belongs to whoever reads the terminal next.
+//! Unread input stays where it is: type-ahead belongs to the next reader of the terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek, Write};
@@ -16,16 +16,16 @@ use runtime::{ByteSize, ChildStdin, Command, Content};
 
 use crate::printer::Hinted;
 
-/// As much as is moved at once.
+/// Number of bytes moved at once.
 const PIECE: usize = 64 << 10;
 
-/// Largest module that is read.
+/// Maximum size of a module.
 const MODULE_MAX: ByteSize = ByteSize(256 << 20);
 
-/// Both ends of a command's input, until somebody moves bytes between them.
+/// Both ends of a command's input, until bytes are moved between them.
 type Ends = Arc<Mutex<Option<(File, ChildStdin)>>>;
 
-/// The command with this file as its input, or with our own.
+/// Gives the command this file as its input, or our own standard input.
 pub(crate) fn feed(command: Command, file: Option<&Path>) -> anyhow::Result<Command> {
     let source = match file {
         Some(path) => open(path).with_context(|| format!("cannot read `{}`", path.display()))?,
@@ -39,19 +39,19 @@ pub(crate) fn feed(command: Command, file: Option<&Path>) -> anyhow::Result<Comm
     })
 }
 
-/// The content of a regular file of this machine, read while it is stored.
+/// Opens a regular file on this machine, whose content is read while it is stored.
 pub(crate) fn content(path: &Path) -> anyhow::Result<Content> {
     let file = regular_file(path)?;
     let bytes = file.metadata()?.len();
     Ok(Content::new(file).announced(bytes))
 }
 
-/// A module of this machine, whole.
+/// Reads a whole module on this machine.
 pub(crate) fn module(path: &Path) -> anyhow::Result<Vec<u8>> {
     bounded(regular_file(path)?, MODULE_MAX, &format!("`{}`", path.display()))
 }
 
-/// The content of our standard input.
+/// Returns the content of our standard input.
 pub(crate) fn standard_input() -> anyhow::Result<Content> {
     let mut source = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let metadata = source.metadata()?;
@@ -62,7 +62,7 @@ pub(crate) fn standard_input() -> anyhow::Result<Content> {
     Ok(Content::new(source).announced(left))
 }
 
-/// Opens a file of this machine. Devices and pipes may never end and are refused; opening a pipe does not wait for its writer.
+/// Opens a file on this machine. Devices and pipes may never end and are rejected; opening a pipe does not wait for a writer.
 pub(crate) fn regular_file(path: &Path) -> anyhow::Result<File> {
     let failed = || format!("cannot read `{}`", path.display());
     let no_wait = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
@@ -72,13 +72,13 @@ pub(crate) fn regular_file(path: &Path) -> anyhow::Result<File> {
         return Err(io::Error::from(io::ErrorKind::IsADirectory)).with_context(failed);
     }
     if !metadata.is_file() {
-        let hint = "name a regular file; `sandlite fs put - /path` stores standard input, up to the limit `file`";
+        let hint = "name a regular file, or store standard input with `sandlite fs put - /path`, up to the limit `file`";
         return Err(Hinted::error(format!("cannot read `{}`: not a regular file", path.display()), hint));
     }
     Ok(file)
 }
 
-/// All of a source that has at most `most` bytes.
+/// Reads a source of at most `most` bytes completely.
 pub(crate) fn bounded(source: impl Read, most: ByteSize, name: &str) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(most.0.saturating_add(1)).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
@@ -93,7 +93,7 @@ fn open(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
-// Reading a file does not wait: whoever asks does it.
+// Reading a file does not block, so it happens on the caller's thread.
 fn poured(command: Command, source: File) -> Command {
     let ends = Ends::default();
     let asked = Arc::clone(&ends);
@@ -110,8 +110,8 @@ fn poured(command: Command, source: File) -> Command {
     command
 }
 
-// Another program may write whenever it likes: a thread waits for it, from the first time the command asks. Nobody waits for
-// that thread: a command that does not read its input ends whether or not the input does.
+// Another program may write at any time, so a thread waits for it from the first read on. Nothing joins that thread: a command
+// that does not read its input can exit before the input ends.
 fn copied(command: Command, source: File) -> Command {
     let ends = Ends::default();
     let asked = Arc::clone(&ends);
@@ -124,7 +124,7 @@ fn copied(command: Command, source: File) -> Command {
     command
 }
 
-// A line each time the command asks: the next one may be meant for somebody else.
+// One line per read, because the next line may be meant for another program.
 fn typed(command: Command, source: File) -> Command {
     if !is_foreground() {
         return command;
@@ -153,7 +153,7 @@ fn type_lines(mut source: File, mut stdin: ChildStdin, asks: &Receiver<()>) {
     }
 }
 
-// Whether there can be more.
+// Whether more input can follow.
 fn moved(source: &mut File, stdin: &mut ChildStdin, most: usize) -> bool {
     let mut piece = vec![0; most];
     loop {
@@ -166,7 +166,7 @@ fn moved(source: &mut File, stdin: &mut ChildStdin, most: usize) -> bool {
     }
 }
 
-// A background job that reads from its terminal is stopped: it gets no input instead.
+// Instead of being stopped, a background job that reads from its terminal gets no input.
 fn is_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }

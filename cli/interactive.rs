@@ -1,4 +1,4 @@
-//! The interactive shell: a prompt, a line editor, and every command a run of its own with limits, a transaction and a row.
+//! The interactive shell: a prompt and a line editor. Every command is a run with its own limits, transaction and history row.
 
 mod complete;
 mod editor;
@@ -22,10 +22,10 @@ use editor::{Editor, Typed};
 use keyboard::Keyboard;
 use language::Conversation;
 
-/// How many commands of earlier times the arrow keys reach.
+/// Number of earlier commands that the arrow keys reach.
 const REMEMBERED: usize = 500;
 
-/// Which language is spoken.
+/// The language of the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tongue {
     /// `sandlite bash`.
@@ -34,25 +34,28 @@ pub(crate) enum Tongue {
     Python,
 }
 
-/// The terminal's width; one that does not know its own is taken for an old one.
+/// Returns the terminal's width; a terminal that does not report one is assumed to be an old one.
 fn width() -> usize {
     termion::terminal_size().ok().map(|(width, _)| usize::from(width)).filter(|&width| width > 0).unwrap_or(80)
 }
 
-/// Whether somebody sits there.
+/// Returns whether a person uses the terminal.
 pub(crate) fn is_wanted(printer: &Printer) -> bool {
     !printer.is_json() && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Talks until the user leaves.
+/// Reads and runs commands until the user leaves.
 pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = commands::viewed(global, with_places(commands::builder(global, printer), options)?.open()?)?;
+    let opened = with_places(commands::builder(global, printer), options)?.open()?;
+    let (opened, servers) = commands::servers::attach(opened, options, printer)?;
+    let sandbox = commands::viewed(global, opened)?;
     let name = options.session.clone().unwrap_or_else(|| format!("terminal-{}", std::process::id()));
     let start = options.cwd.as_deref().unwrap_or(runtime::HOME);
     let mut conversation = open(global, options, &sandbox, &name, tongue)?.starting_in(start);
     welcome(global, tongue, printer);
     let outcome = talk(&mut conversation, &sandbox, options, tongue, printer);
-    // Without a name nobody could come back to it.
+    servers.close();
+    // An unnamed session could not be resumed.
     if options.session.is_none() && tongue == Tongue::Bash {
         sandbox.session(&name)?.remove()?;
     }
@@ -61,7 +64,7 @@ pub(crate) fn run(global: &Global, options: &RunOptions, tongue: Tongue, printer
 
 fn open(global: &Global, options: &RunOptions, sandbox: &Sandbox, name: &str, tongue: Tongue) -> anyhow::Result<Conversation> {
     let host = sandbox.host();
-    // In memory there is only the one sandbox to look at, and its rows are gone with it.
+    // A sandbox in memory is the only one, and its rows disappear with it.
     let looking = match commands::database(global) {
         Some(path) => {
             let looking = Sandbox::builder().host(host).database(path).read_only();
@@ -69,7 +72,7 @@ fn open(global: &Global, options: &RunOptions, sandbox: &Sandbox, name: &str, to
         }
         None => sandbox.clone(),
     };
-    // With the same limits, for the session's own Python is asked in it.
+    // The same limits, because completion runs the session's own Python in it.
     let scratch = global.preset.give(Sandbox::builder().host(host)).python(options.python.into()).open()?;
     Ok(match tongue {
         Tongue::Bash => Conversation::bash(sandbox.session(name)?, looking, scratch),
@@ -110,7 +113,7 @@ fn talk(
         };
         terminal.suspend_raw_mode()?;
         code = obey(conversation, &text, &options, &keyboard, &interrupts, printer)?;
-        // Where to begin and with what: later commands go on from what the first one left.
+        // The initial directory and variables. Later commands continue from the state that the first one left.
         (options.cwd, options.env) = (None, Vec::new());
         if conversation.leaves(&text) {
             return Ok(code);
@@ -134,7 +137,7 @@ fn obey(
     let signal = interrupts.unwatch();
     let output = match output {
         Ok(output) => output,
-        // A command that cannot be run, such as one that is too long, is no reason to leave.
+        // A command that cannot run, such as one that is too long, does not end the shell.
         Err(error) => {
             printer.error(&error.into());
             return Ok(Code::Sandlite);
@@ -151,8 +154,8 @@ fn obey(
     Ok(Code::from(&output.status))
 }
 
-// The next prompt begins on a line of its own whatever the command left: a mark is written, and enough spaces to be carried into the next
-// row unless the cursor stood in the first column; then everything from there on is cleared.
+// The next prompt starts on a new line whatever the command printed. A mark is written, followed by enough spaces to wrap into
+// the next row unless the cursor was in the first column; then everything after it is cleared.
 fn fresh_line(terminal: &mut RawTerminal<io::Stdout>) -> io::Result<()> {
     let width = width();
     terminal.activate_raw_mode()?;

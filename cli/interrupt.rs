@@ -1,4 +1,4 @@
-//! Ctrl-C: ends the running command, not the database. The second one ends us.
+//! Ctrl-C: the first one ends the running command, the second one ends the program. The database stays intact.
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
@@ -13,12 +13,12 @@ use signal_hook::{flag, low_level};
 
 use crate::exit::Code;
 
-/// Removes the unfinished file beside `target` when a signal ends us.
+/// Removes the unfinished file next to `target` when a signal ends the program.
 pub(crate) fn clean_up(target: &Path) -> anyhow::Result<()> {
     let (target, signal) = (target.to_owned(), Arc::new(AtomicUsize::new(0)));
     let (mut woken, wake) = UnixStream::pair()?;
     for number in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order, for that is the one they are called in.
+        // Handlers are called in this order.
         flag::register_usize(number, Arc::clone(&signal), usize::try_from(number)?)?;
         low_level::pipe::register(number, wake.try_clone()?)?;
     }
@@ -32,22 +32,23 @@ pub(crate) fn clean_up(target: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Listens for the signals that ask us to stop. A handler of signals may do little more than set flags.
+/// Handles signals that ask the program to stop. A signal handler may do little more than set flags.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
-    /// Whether the next signal ends us: nothing runs, or the one that runs was already told.
+    /// Whether the next signal ends the program: no command is running, or it was already signaled.
     leaving: Arc<AtomicBool>,
-    /// The signal that came while a command ran.
+    /// The signal that arrived while a command ran.
     signal: Arc<AtomicUsize>,
 }
 
 impl Interrupts {
-    /// Starts to listen. An open transaction is undone when the database is next opened: leaving is safe at any moment.
+    /// Starts listening. Exiting is safe at any time, because an open transaction is rolled back when the database is next
+    /// opened.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let interrupts = Self { leaving: Arc::new(AtomicBool::new(true)), signal: Arc::default() };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let number = u8::try_from(signal)?;
-            // In this order, for that is the one they are called in.
+            // Handlers are called in this order.
             let status = u8::from(Code::Signal(number)).into();
             flag::register_conditional_shutdown(signal, status, Arc::clone(&interrupts.leaving))?;
             flag::register_usize(signal, Arc::clone(&interrupts.signal), number.into())?;
@@ -56,7 +57,7 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// The command as one that a signal ends from now on: it is given its end, and its row is written.
+    /// Lets a signal end this command from now on; its exit is reported and its history row written.
     pub(crate) fn watch(&self, command: Command) -> Command {
         self.signal.store(0, Ordering::SeqCst);
         self.leaving.store(false, Ordering::SeqCst);
@@ -64,7 +65,7 @@ impl Interrupts {
         command.interrupt_when(move || signal.load(Ordering::SeqCst) != 0)
     }
 
-    /// The command has ended; answers which signal ended it, if one did.
+    /// Notes that the command ended, and returns the signal that ended it, if any.
     pub(crate) fn unwatch(&self) -> Option<u8> {
         self.leaving.store(true, Ordering::SeqCst);
         u8::try_from(self.signal.swap(0, Ordering::SeqCst)).ok().filter(|&signal| signal != 0)

@@ -1,7 +1,7 @@
 //! The `sandlite` command: everything a person does with a sandbox, from the terminal.
 //!
-//! Parses, prints and exits; the library does the work. A library itself, for two programs run it: `sandlite` (`cli/main.rs`) and the
-//! command of the Python package (`sdk/python`), which so has the same code and one copy of the guests.
+//! Parses arguments, prints results and exits; the runtime does the work. It is a library because two programs use it: `sandlite`
+//! (`cli/main.rs`) and the command of the Python package (`sdk/python`), which thereby share the code and one copy of the guests.
 
 #![cfg_attr(
     not(test),
@@ -27,6 +27,7 @@ mod memory;
 mod page;
 mod printer;
 mod progress;
+mod remote;
 mod time;
 
 use std::ffi::OsString;
@@ -35,12 +36,12 @@ use std::path::PathBuf;
 use args::Args;
 use printer::Printer;
 
-/// Settles how this process takes memory; for a program that does nothing else.
+/// Configures how this process allocates memory, for a program that does nothing else.
 pub fn prepare_process() {
     memory::take_in_large_steps();
 }
 
-/// Names a directory of compiled guests that came with the program.
+/// Sets the directory of compiled guests shipped with the program.
 pub fn set_shipped(directory: PathBuf) {
     engine::set_shipped(directory);
 }

@@ -1,4 +1,4 @@
-//! The program `sandlite`. What it does is in `cli/lib.rs`.
+//! The program `sandlite`. The implementation is in `cli/lib.rs`.
 
 use std::process::ExitCode;
 

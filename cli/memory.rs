@@ -1,14 +1,14 @@
-//! How this program takes memory from the system.
-#![expect(unsafe_code, reason = "the C library's allocator is told through a foreign function")]
+//! How this program allocates memory.
+#![expect(unsafe_code, reason = "the C library's allocator is configured through a foreign function")]
 
-/// What is taken at once. An engine and a database need about as much.
+/// Allocation step. An engine and a database need about this much.
 #[cfg(target_env = "gnu")]
 const STEP: libc::c_int = 1 << 20;
 
-/// Takes memory by the megabyte. The C library grows a thread's heap page by page, each time with a system call that makes
-/// the other threads wait: forty of them while the engine starts.
+/// Allocates memory in steps of a megabyte. The C library grows a thread's heap page by page, each time with a system call that
+/// blocks the other threads: forty times while the engine starts.
 pub(crate) fn take_in_large_steps() {
-    // SAFETY: sets a number of the allocator's, before there are other threads.
+    // SAFETY: sets a parameter of the allocator before other threads exist.
     #[cfg(target_env = "gnu")]
     let _ = unsafe { libc::mallopt(libc::M_TOP_PAD, STEP) };
 }

@@ -1,5 +1,5 @@
-//! A sandbox as one HTML page: what ran, what it printed and changed, its versions, the files, the keys. Nothing is loaded from anywhere,
-//! nothing runs (its own policy forbids scripts), and everything that a guest wrote is escaped.
+//! A sandbox as one HTML page: runs with output and changes, versions, files and keys. The page loads nothing, its content
+//! security policy forbids scripts, and everything that a guest wrote is escaped.
 
 mod chart;
 mod escape;
@@ -15,16 +15,16 @@ use crate::commands::history::each_run;
 use crate::time;
 use escape::{attribute, text};
 
-/// Runs on a page at most, the newest.
+/// Maximum number of runs on a page; the newest are shown.
 const RUNS: usize = 500;
 
-/// Keys on a page at most.
+/// Maximum number of keys on a page.
 const KEYS: usize = 1_000;
 
-/// Bytes of one value that are shown.
+/// Maximum number of bytes shown of one value.
 const VALUE_BYTES: usize = 4_096;
 
-/// Writes the page of a whole sandbox. Runs are drawn one by one: their output can be larger than the memory there is.
+/// Writes the page of a whole sandbox. Runs are rendered one by one because their output can exceed the available memory.
 pub(crate) fn sandbox(sandbox: &Sandbox, out: &mut dyn Write) -> anyhow::Result<()> {
     let summary = sandbox.info()?;
     let newest = HistoryFilter { limit: RUNS, ..HistoryFilter::default() };
@@ -133,7 +133,7 @@ fn timeline(
         Ok(out.write_all(runs::article(&Run { stdout, stderr, ..run.clone() }, files, false).as_bytes())?)
     })?;
     if shown == 0 {
-        out.write_all(b"<p class=\"none\">Nothing has run here yet.</p>\n")?;
+        out.write_all(b"<p class=\"none\">No runs yet.</p>\n")?;
     }
     if all > shown {
         writeln!(out, "<p class=\"none\">The newest {shown} of {all} runs.</p>")?;
@@ -141,7 +141,7 @@ fn timeline(
     Ok(())
 }
 
-/// The beginning of a stream, and a sign when there is more.
+/// Returns the beginning of a stream, with a note if it is truncated.
 fn beginning((mut bytes, length): (Vec<u8>, u64)) -> Vec<u8> {
     let more = length.saturating_sub(bytes.len() as u64);
     if more > 0 {
@@ -155,7 +155,7 @@ fn keys(sandbox: &Sandbox) -> anyhow::Result<String> {
     let page = kv.keys_after("", None)?;
     let keys = page.keys;
     if keys.is_empty() {
-        return Ok("<p class=\"none\">There are none.</p>\n".to_owned());
+        return Ok("<p class=\"none\">None.</p>\n".to_owned());
     }
     let mut rows = String::from("<table class=\"keys\"><thead><tr><th>key</th><th>value</th></tr></thead><tbody>\n");
     for key in keys.iter().take(KEYS) {

@@ -1,6 +1,6 @@
-//! The terminal: the only place that prints.
+//! The terminal. No other file prints.
 //!
-//! Text is data: a guest's names and output may hold anything, so whatever reaches a terminal is tamed first (T-ISO-07).
+//! A guest's names and output may contain anything, so all untrusted text is sanitized before it reaches a terminal (T-ISO-07).
 
 mod tame;
 
@@ -29,7 +29,7 @@ pub(crate) struct Printer {
     unread: Arc<AtomicBool>,
 }
 
-/// What one of our streams leads to.
+/// The destination of one of our streams.
 #[derive(Clone, Copy, Debug)]
 struct Sink {
     is_terminal: bool,
@@ -43,7 +43,7 @@ impl Sink {
         Self { is_terminal, colour: is_terminal && !plain && !dumb }
     }
 
-    // The last wall: what was not tamed before is tamed here.
+    // The last line of defense: sanitizes text that was not sanitized before.
     fn walled(self, text: &str) -> Cow<'_, str> {
         if self.is_terminal { tame::wall(text).into() } else { text.into() }
     }
@@ -53,22 +53,22 @@ impl Sink {
     }
 }
 
-/// The few colours we use; text says the same without them.
+/// The few colors in use; the text is complete without them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Colour {
-    /// What went wrong.
+    /// Errors.
     Red,
-    /// What went well.
+    /// Success.
     Green,
-    /// What deserves a look.
+    /// Warnings.
     Yellow,
-    /// What is a name or a place.
+    /// Names and places.
     Blue,
-    /// What helps.
+    /// Hints.
     Cyan,
-    /// What may be skipped.
+    /// Details.
     Dim,
-    /// What heads a part.
+    /// Headings.
     Bold,
 }
 
@@ -87,18 +87,18 @@ impl Colour {
 }
 
 impl Printer {
-    /// Prints JSON objects instead of text when `json`; tells what it does when `verbose`.
+    /// Creates a printer that prints JSON objects instead of text if `json`, and progress details if `verbose`.
     pub(crate) fn new(json: bool, verbose: bool) -> Self {
         let (stdout, stderr) = (Sink::new(io::stdout().is_terminal()), Sink::new(io::stderr().is_terminal()));
         Self { json, verbose, stdout, stderr, progress: Progress::new(stderr.is_terminal && !json), unread: Arc::default() }
     }
 
-    /// Whether results are JSON.
+    /// Returns whether results are printed as JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// What shows that something takes long.
+    /// Returns the progress indicator.
     pub(crate) fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -113,7 +113,7 @@ impl Printer {
         let _ = writeln!(self.out(), "{}", self.stdout.walled(line));
     }
 
-    /// Prints bytes of a result, tamed on a terminal.
+    /// Prints bytes of a result, sanitized on a terminal.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> io::Result<()> {
         let mut tamer = Tamer::new(self.stdout.is_terminal);
         let mut out = self.out();
@@ -122,53 +122,53 @@ impl Printer {
         out.flush()
     }
 
-    /// Our standard output, byte for byte: for what goes to programs.
+    /// Returns our standard output for unmodified bytes, which other programs read.
     pub(crate) fn out(&self) -> Out<'_> {
         self.progress.clear();
         Out { unread: &self.unread, stdout: io::stdout().lock() }
     }
 
-    /// Whether results go to a terminal, where what others wrote is made harmless.
+    /// Returns whether results go to a terminal, where untrusted text is sanitized.
     pub(crate) fn tames(&self) -> bool {
         self.stdout.is_terminal
     }
 
-    /// Text that others wrote, as it may be shown where results go: on a terminal, one harmless line.
+    /// Returns untrusted text for display with results: on a terminal, one sanitized line.
     pub(crate) fn foreign<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.stdout.is_terminal { tame::line(text).into() } else { text.into() }
     }
 
-    /// Text of a result in a colour, where there are colours.
+    /// Colors text of a result, if colors are enabled.
     pub(crate) fn paint(&self, colour: Colour, text: impl Display) -> String {
         self.stdout.paint(colour, text)
     }
 
-    /// Whether whoever read our output has gone.
+    /// Returns whether the reader of our output has closed it.
     pub(crate) fn is_unread(&self) -> bool {
         self.unread.load(Ordering::Acquire)
     }
 
-    /// Whether results have colours.
+    /// Returns whether results are colored.
     pub(crate) fn has_colour(&self) -> bool {
         self.stdout.colour
     }
 
-    /// Says something that is not part of a result.
+    /// Prints a note that is not part of a result.
     pub(crate) fn note(&self, what: impl Display) {
         self.progress.clear();
         let _ = writeln!(io::stderr(), "{}", self.stderr.walled(&self.stderr.paint(Colour::Dim, what)));
     }
 
-    /// Tells what is being done, when asked to.
+    /// Prints a progress detail if `verbose`.
     pub(crate) fn verbose(&self, what: impl Display) {
         if self.verbose {
             self.note(what);
         }
     }
 
-    /// Prints an error with its causes and what to do about it.
+    /// Prints an error with its causes and its hint.
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        // `sandlite … | head` has all it wants, and no error to hear of.
+        // After `sandlite … | head` closes the pipe, there is no error to report.
         if self.is_unread() {
             return;
         }
@@ -192,12 +192,12 @@ impl Printer {
         }
     }
 
-    /// Says what could be done.
+    /// Prints a hint.
     pub(crate) fn hint(&self, hint: &str) {
         let _ = writeln!(io::stderr(), "{} {}", self.stderr.paint(Colour::Cyan, "hint:"), self.stderr.walled(hint));
     }
 
-    /// Says that a limit ended a command.
+    /// Reports that a limit ended a command.
     pub(crate) fn limit(&self, reached: &LimitReached) {
         self.progress.clear();
         let reached_text = reached.to_string();
@@ -205,8 +205,8 @@ impl Printer {
         self.hint(reached.hint());
     }
 
-    /// Passes a guest's output on as it comes: byte for byte, but harmless where a terminal would obey it, unless `raw`. When
-    /// nobody reads any more, the command is ended, as a program of this machine would be.
+    /// Streams a guest's output byte for byte, sanitized on a terminal unless `raw`. When the reader closes our output, the
+    /// command is ended, as a native program would be.
     pub(crate) fn pass_on(&self, stream: Stream, raw: bool, cancel: Cancel) -> impl FnMut(&[u8]) + Send + 'static {
         let (progress, unread) = (self.progress.clone(), Arc::clone(&self.unread));
         let sink = match stream {
@@ -229,7 +229,7 @@ impl Printer {
     }
 }
 
-/// Our standard output, which notices when nobody reads it any more.
+/// Our standard output, which detects that its reader has closed it.
 pub(crate) struct Out<'a> {
     unread: &'a AtomicBool,
     stdout: io::StdoutLock<'static>,
@@ -257,7 +257,7 @@ impl Write for Out<'_> {
     }
 }
 
-// A message that repeats its cause is said once.
+// A message that repeats its cause is printed once.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut said = error.to_string();
     let mut causes = Vec::new();
@@ -271,7 +271,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     causes
 }
 
-/// Adds what a program or a file says to a JSON object: as text, and beside it in base64 (`…_base64`) if it is not UTF-8.
+/// Adds output or file content to a JSON object: as text, and also in base64 (`…_base64`) if it is not UTF-8.
 pub(crate) fn add_text(object: &mut serde_json::Value, name: &str, bytes: &[u8]) {
     object[name] = String::from_utf8_lossy(bytes).into();
     if std::str::from_utf8(bytes).is_err() {
@@ -279,7 +279,7 @@ pub(crate) fn add_text(object: &mut serde_json::Value, name: &str, bytes: &[u8])
     }
 }
 
-/// An error of the command line itself, with what to do about it.
+/// An error of the command line itself, with a hint.
 #[derive(Debug)]
 pub(crate) struct Hinted {
     message: String,
@@ -287,7 +287,7 @@ pub(crate) struct Hinted {
 }
 
 impl Hinted {
-    /// An error with a remedy.
+    /// Creates an error with a hint.
     pub(crate) fn error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         anyhow::Error::new(Self { message: message.into(), hint: hint.into() })
     }

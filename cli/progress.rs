@@ -1,4 +1,4 @@
-//! Shows that something takes longer than a second: a spinner or a bar on the terminal's standard error, nowhere else.
+//! Progress indicators for operations that take longer than a second: a spinner or a bar on standard error, only on a terminal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What is faster than this needs no bar.
+/// Operations faster than this show no indicator.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often a spinner turns.
+/// The interval of a spinner.
 const TURN: Duration = Duration::from_millis(100);
 
-/// At most one thing is shown at a time. Cheap to clone.
+/// Shows at most one operation at a time. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress {
     on_terminal: bool,
@@ -27,7 +27,7 @@ struct Shared {
     bar: Mutex<Option<ProgressBar>>,
 }
 
-/// Something slow that goes on; ends when dropped.
+/// A slow operation in progress; ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Slow {
     bar: ProgressBar,
@@ -36,7 +36,7 @@ pub(crate) struct Slow {
 }
 
 impl Progress {
-    /// Shows nothing unless there is a terminal.
+    /// Creates an indicator that shows nothing unless there is a terminal.
     pub(crate) fn new(on_terminal: bool) -> Self {
         Self { on_terminal, shared: Arc::default() }
     }
@@ -52,7 +52,7 @@ impl Progress {
         self.shared.is_shown.store(true, Ordering::Release);
     }
 
-    /// Takes away what [`spin`](Self::spin) shows; called before anything is printed, so it costs one load.
+    /// Removes the spinner of [`spin`](Self::spin). Called before anything is printed, so it costs one load.
     pub(crate) fn clear(&self) {
         if self.shared.is_shown.swap(false, Ordering::AcqRel)
             && let Some(bar) = self.shared.bar.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -61,7 +61,7 @@ impl Progress {
         }
     }
 
-    /// Something that may be slow: it is shown once it has taken a second.
+    /// Starts an operation that may be slow; it is shown after a second.
     pub(crate) fn slow(&self, what: &str) -> Slow {
         let bar = spinner(what);
         bar.set_draw_target(ProgressDrawTarget::hidden());

@@ -1,4 +1,4 @@
-//! Moments and spans as people write them.
+//! Formatting and parsing of times, durations and sizes.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
-/// The years that a date may have: what nanoseconds since 1970 hold in 64 bits, with room.
+/// The valid years of a date: the range of nanoseconds since 1970 in 64 bits, with a margin.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2200;
 
-/// Now, in nanoseconds since 1970.
+/// Returns the current time in nanoseconds since 1970.
 pub(crate) fn now() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// Returns the moment that lies `10m`, `2h` or `3d` before `now`, or that a date with or without a time names, in UTC.
+/// Parses `10m`, `2h` or `3d` before `now`, or a date with an optional time, in UTC.
 pub(crate) fn since(text: &str, now: i64) -> anyhow::Result<i64> {
     if let Ok(span) = text.parse::<Span>()
         && !span.is_negative()
@@ -33,13 +33,13 @@ fn date(text: &str) -> Option<i64> {
     i64::try_from(moment.as_nanosecond()).ok()
 }
 
-/// A moment as `2026-11-16 08:30:05`, in UTC.
+/// Formats a time as `2026-11-16 08:30:05`, in UTC.
 pub(crate) fn moment(nanos: i64) -> String {
     let moment = Timestamp::from_nanosecond(nanos.into()).unwrap_or_default();
     moment.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A span as `350 µs`, `12 ms` or `3.2 s`.
+/// Formats a duration as `350 µs`, `12 ms` or `3.2 s`.
 pub(crate) fn span(duration: Duration) -> String {
     match duration.as_micros() {
         micros @ 0..1_000 => format!("{micros} µs"),
@@ -49,7 +49,7 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
-/// A number of bytes as `712 B`, `4.0 KB` or `1.2 GB`.
+/// Formats a number of bytes as `712 B`, `4.0 KB` or `1.2 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     let units = ["KB", "MB", "GB", "TB"];
     let mut tenths = u128::from(bytes) * 10;

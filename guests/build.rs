@@ -1,6 +1,7 @@
-//! Embeds the built guest modules, or says how to build them.
+//! Embeds the guest modules; builds them first in a checkout that has none.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 /// Name, constant, documentation and entry of each guest.
@@ -12,26 +13,61 @@ const GUESTS: [(&str, &str, &str, &str); 2] = [
 fn main() {
     println!("cargo::rerun-if-env-changed=SANDLITE_GUESTS");
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let directory = env::var_os("SANDLITE_GUESTS").map_or_else(|| root.join("../target/guests/dist"), PathBuf::from);
-    let mut code = String::new();
-    for guest in GUESTS {
-        match embed_guest(&directory, guest) {
-            Some(item) => code.push_str(&item),
-            None => return missing(),
-        }
-    }
-    match embed_library(&directory) {
-        Some(item) => code.push_str(&item),
-        None => return missing(),
-    }
+    let given = env::var_os("SANDLITE_GUESTS").map(PathBuf::from);
+    let directory = given.clone().unwrap_or_else(|| root.join("../target/guests/dist"));
+    let code = code(&directory).or_else(|| {
+        // A directory that somebody named is theirs to fill.
+        if given.is_none() && build(&root) { code(&directory) } else { None }
+    });
+    let Some(code) = code else {
+        println!("cargo::error=the guest modules are missing in `{}`: run `cargo xtask guests`", directory.display());
+        return;
+    };
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("guests.rs");
     if let Err(error) = fs::write(&out, code) {
         println!("cargo::error=cannot write `{}`: {error}", out.display());
     }
 }
 
-fn missing() {
-    println!("cargo::error=the guest modules are not built: run `cargo xtask guests` first");
+fn code(directory: &Path) -> Option<String> {
+    let guests: Option<String> = GUESTS.into_iter().map(|guest| embed_guest(directory, guest)).collect();
+    Some(guests? + &embed_library(directory)?)
+}
+
+// `cargo install --path .` and `cargo build` in a fresh checkout come here first. The modules are built as `cargo xtask guests` builds them, in
+// a target directory of its own: that of the outer build is locked.
+fn build(root: &Path) -> bool {
+    let workspace = root.join("..");
+    if !workspace.join("xtask/Cargo.toml").exists() {
+        return false;
+    }
+    println!("cargo::warning=building the guest modules, which takes some minutes; `cargo xtask guests` shows the progress");
+    let target = workspace.join("target");
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["run", "--quiet", "--package", "xtask", "--target-dir"]).arg(target.join("guests/xtask")).args(["--", "guests"]);
+    cargo.current_dir(&workspace).env("CARGO_TARGET_DIR", &target);
+    // What the outer build was told about this crate is not meant for the inner one.
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let is_ours =
+            ["CARGO_FEATURE_", "CARGO_CFG_", "CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
+        let is_of_build = ["TARGET", "HOST", "PROFILE", "OPT_LEVEL", "DEBUG", "OUT_DIR", "NUM_JOBS", "CARGO_ENCODED_RUSTFLAGS"];
+        if is_ours || is_of_build.contains(&name.as_str()) {
+            cargo.env_remove(&name);
+        }
+    }
+    match cargo.output() {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            text.lines().rev().take(12).collect::<Vec<_>>().into_iter().rev().for_each(|line| println!("cargo::warning={line}"));
+            false
+        }
+        Err(error) => {
+            println!("cargo::warning=cannot start cargo: {error}");
+            false
+        }
+    }
 }
 
 fn embed_guest(directory: &Path, (name, constant, docs, entry): (&str, &str, &str, &str)) -> Option<String> {

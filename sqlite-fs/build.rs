@@ -1,4 +1,4 @@
-//! Makes the fresh database that every database in memory is a copy of.
+//! Creates the fresh database that every database in memory starts as a copy of.
 
 #![expect(clippy::disallowed_methods, reason = "Cargo passes the output directory in the environment")]
 
@@ -8,7 +8,7 @@ mod format;
 use std::error::Error;
 use std::path::PathBuf;
 
-/// In memory there is no disk to be read in stretches, and a fresh database has mostly empty pages: small ones are made sooner.
+/// A small page size: memory has no seek cost, a fresh database has mostly empty pages, and small ones are created faster.
 const PAGE_BYTES: u32 = 4 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let connection = rusqlite::Connection::open(&path)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    // In memory the tables of the past are there from the start: one that is created later has every statement compiled again.
+    // In memory the tables of the past exist from the start, because creating one later recompiles every statement.
     connection.execute_batch(&format::fresh(0, format::PAST))?;
     Ok(())
 }

@@ -26,7 +26,7 @@ fn shown(text: &str) -> Vec<Shown> {
             "```" => inside = false,
             _ if !inside => {}
             _ => match (text.strip_prefix("$ "), found.last_mut()) {
-                // A command goes on in lines that begin as bash's own prompt for them does.
+                // A command continues in lines that start like bash's continuation prompt.
                 (None, Some(last)) if last.output.is_empty() && text.starts_with('>') => {
                     last.command.push('\n');
                     last.command.push_str(text.strip_prefix("> ").unwrap_or_default());

@@ -143,9 +143,10 @@ fn nothing_is_left_unfinished_or_switched_off() {
 
 /// The roots of our own crates that run on the host, and the lints that each of them switches on. Cargo has one table of lints for a
 /// workspace, without a word for "but not in tests, and not in guests": so each root has the list, and this test keeps them alike.
-const HOST_ROOTS: [&str; 9] = [
+const HOST_ROOTS: [&str; 10] = [
     "cli/lib.rs",
     "git/src/lib.rs",
+    "mcp-client/src/lib.rs",
     "presets/bench/src/lib.rs",
     "presets/src/lib.rs",
     "runtime/src/lib.rs",
@@ -245,11 +246,12 @@ fn a_statement_that_changes_a_guarded_table_is_found() {
 }
 
 /// Which of our own crates each crate may know.
-const DIRECTIONS: [(&str, &[&str]); 20] = [
-    ("sandlite", &["sandlite-bench", "sandlite-runtime", "sandlite-server", "sandlite-skills"]),
+const DIRECTIONS: [(&str, &[&str]); 21] = [
+    ("sandlite", &["sandlite-bench", "sandlite-mcp-client", "sandlite-runtime", "sandlite-server", "sandlite-skills"]),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime", "sandlite-skills"]),
-    ("sandlite-python", &["sandlite", "sandlite-runtime", "sandlite-skills"]),
+    ("sandlite-mcp-client", &["sandlite-runtime"]),
+    ("sandlite-python", &["sandlite", "sandlite-mcp-client", "sandlite-runtime", "sandlite-skills"]),
     ("sandlite-skills", &["sandlite-runtime", "sandlite-zip"]),
     (
         "sandlite-runtime",
@@ -346,4 +348,98 @@ fn crates_know_only_those_below_them() {
         }
     }
     assert_none("dependencies against the direction", &offenders);
+}
+
+/// Phrases that are grammatical but not idiomatic, and what to write instead. See the style rules in CONTRIBUTING.md.
+const BANNED: [(&str, &str); 27] = [
+    ("is no ", "`is not a` or `invalid`"),
+    ("are no ", "`are not`"),
+    ("unless told", "`defaults to`"),
+    ("whoever", "a noun: the caller, the reader, the owner"),
+    ("at most so many", "`maximum number of`"),
+    ("for so long", "`for this long`"),
+    ("so many bytes", "`this many bytes`"),
+    ("goes on", "`continues` or `resumes`"),
+    ("go on where", "`resume`"),
+    ("go on with", "`continue with`"),
+    ("has nothing to say", "name the result"),
+    ("broke off", "`was aborted`"),
+    ("broke down", "`failed` or `panicked`"),
+    ("tells what", "`reports`, `prints` or `returns`"),
+    ("tells how", "`reports`, `prints` or `returns`"),
+    ("tells the", "`reports`, `prints` or `returns`"),
+    ("tells whether", "`returns whether`"),
+    ("is told", "`is notified` or `receives`"),
+    ("are told", "`are notified` or `receive`"),
+    ("was told", "`was notified` or `received`"),
+    ("told to", "`instructed to`, or name the setting"),
+    ("made up unless", "`generated if omitted`"),
+    ("and answers the", "`and returns the`"),
+    ("answers whether", "`returns whether`"),
+    ("makes no sense", "`is invalid`"),
+    ("in circles", "`a cycle`"),
+    ("licence", "`license`"),
+];
+
+/// Files that are not scanned, each with the reason.
+const UNSCANNED: [(&str, &str); 4] = [
+    ("guests", "messages are recorded from bash and GNU tools, and any change of a file there rebuilds the modules"),
+    ("xtask/src/guests", "their text is part of the key of the built modules"),
+    ("tests/bash", "recorded from the real bash"),
+    ("tests/tidy.rs", "lists the phrases"),
+];
+
+/// Whether a phrase is in a line, as words. `there is no X` and `is no longer` are idiomatic.
+fn is_banned(line: &str, phrase: &str) -> bool {
+    let line = line.to_lowercase();
+    line.match_indices(phrase).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + phrase.len()..]);
+        let starts_word = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let ends_word = phrase.ends_with(' ') || !after.starts_with(|c: char| c.is_alphanumeric() && c != 's' || c == '_');
+        let is_idiom = phrase.ends_with("no ")
+            && (before.ends_with("there ") || ["longer", "more "].iter().any(|word| after.starts_with(word)));
+        starts_word && ends_word && !is_idiom
+    })
+}
+
+#[test]
+fn banned_phrases_are_found_as_words() {
+    let check = |line: &str, phrase: &str, expected: bool| assert_eq!(is_banned(line, phrase), expected, "{line}");
+    check("`x` is no pattern", "is no ", true);
+    check("There is no network, and it is no longer used", "is no ", false);
+    check("this no", "is no ", false);
+    check("Whoever reads", "whoever", true);
+    check("licences", "licence", true);
+    check("tells then", "tells the", false);
+}
+
+#[test]
+fn texts_are_idiomatic() {
+    let mut offenders = Vec::new();
+    let mut left = vec![root().to_owned()];
+    let mut scanned = 0;
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let relative = path.strip_prefix(root()).unwrap().to_owned();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if UNSCANNED.iter().any(|(unscanned, _)| relative.starts_with(unscanned)) {
+                continue;
+            } else if path.is_dir() {
+                let is_source = !name.starts_with('.') && !name.starts_with("target") && name != "node_modules";
+                left.extend(is_source.then_some(path));
+                continue;
+            } else if !path.extension().is_some_and(|extension| extension == "rs" || extension == "py" || extension == "md") {
+                continue;
+            }
+            scanned += 1;
+            for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+                for (phrase, instead) in BANNED.iter().filter(|(phrase, _)| is_banned(line, phrase)) {
+                    offenders.push(format!("{}:{}: `{}`: write {instead}", relative.display(), number + 1, phrase.trim()));
+                }
+            }
+        }
+    }
+    assert!(scanned > 300, "scanned only {scanned} files: is this the repository?");
+    assert_none("phrases that are not idiomatic", &offenders);
 }

@@ -1,4 +1,4 @@
-//! The words of `sandlite fs`.
+//! The arguments of `sandlite fs`.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(crate) struct Files {
 pub(crate) enum FilesVerb {
     /// List a directory
     Ls {
-        /// Type, permissions, size and time of each
+        /// Show type, permissions, size and time of each entry
         #[arg(short)]
         long: bool,
         /// The directory
@@ -35,30 +35,30 @@ pub(crate) enum FilesVerb {
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
-    /// Copy a file or a whole directory of this machine into the sandbox
+    /// Copy a file or directory from this machine into the sandbox
     Put {
-        /// The file or directory of this machine; - for standard input
+        /// The file or directory on this machine; - reads standard input
         host: PathBuf,
-        /// Its name in the sandbox; an existing directory takes it inside [default: the same name]
+        /// Destination in the sandbox; copied into it if it is an existing directory [default: the same name]
         guest: Option<String>,
     },
-    /// Copy a file or a whole directory of the sandbox to this machine
+    /// Copy a file or directory from the sandbox to this machine
     Get {
-        /// The file or directory of the sandbox
+        /// The file or directory in the sandbox
         guest: String,
-        /// Its name on this machine; - for standard output [default: the same name, here]
+        /// Destination on this machine; - writes to standard output [default: the same name in the current directory]
         host: Option<PathBuf>,
     },
     /// Remove files
     Rm {
-        /// Directories too, with all below them
+        /// Also remove directories and their contents
         #[arg(short)]
         recursive: bool,
-        /// What to remove
+        /// The files to remove
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
-    /// Create directories, and those above them
+    /// Create directories, including missing parents
     Mkdir {
         /// The directories
         #[arg(required = true, value_name = "PATH")]
@@ -68,27 +68,27 @@ pub(crate) enum FilesVerb {
     Mv {
         /// The old name
         from: String,
-        /// The new name; an existing directory takes it inside
+        /// The new name; moved into it if it is an existing directory
         to: String,
     },
     /// Copy a file, or a directory with -r
     Cp {
-        /// Directories too, with all below them
+        /// Also copy directories and their contents
         #[arg(short)]
         recursive: bool,
-        /// What to copy
+        /// The file or directory to copy
         from: String,
-        /// Where to; an existing directory takes it inside
+        /// Destination; copied into it if it is an existing directory
         to: String,
     },
-    /// Show what a file is
+    /// Show the metadata of a file
     Stat {
         /// The file
         path: String,
     },
     /// List all paths below a directory
     Find(Find),
-    /// How many bytes and files are below a directory
+    /// Count the bytes and files below a directory
     Du {
         /// The directory
         #[arg(default_value = "/", hide_default_value = true)]
@@ -104,13 +104,13 @@ pub(crate) enum FilesVerb {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Find {
-    /// Where to begin
+    /// The directory to start in
     #[arg(default_value = ".", hide_default_value = true)]
     pub(crate) path: String,
-    /// Only names like this: * any text, ? one character
+    /// List only names that match this pattern: * any text, ? one character
     #[arg(long, value_name = "PATTERN")]
     pub(crate) name: Option<String>,
-    /// Only this kind
+    /// List only entries of this type
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<Kind>,
 }

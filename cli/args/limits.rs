@@ -1,4 +1,4 @@
-//! `--preset`: a preset by its name, or a file with an owner's own limits.
+//! `--preset`: a preset by name, or a file with custom limits.
 
 use std::fmt;
 use std::path::Path;
@@ -9,20 +9,20 @@ use runtime::{Builder, ByteSize, LimitName, Limits, Preset};
 
 use crate::input;
 
-/// The largest file of limits.
+/// Maximum size of a limits file.
 const LARGEST: ByteSize = ByteSize(64 << 10);
 
-/// What commands may use.
+/// The limits for commands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Chosen {
-    /// The limits of a preset.
+    /// A built-in preset.
     Preset(Preset),
-    /// The limits of a file: any, also wider than those of every preset.
+    /// Limits from a file, which may exceed those of every preset.
     File { name: String, limits: Box<Limits> },
 }
 
 impl Chosen {
-    /// Every limit.
+    /// Returns every limit.
     pub(crate) fn limits(&self) -> Limits {
         match self {
             Self::Preset(preset) => preset.limits(),
@@ -30,7 +30,7 @@ impl Chosen {
         }
     }
 
-    /// The sandbox with these limits.
+    /// Applies these limits to the sandbox.
     pub(crate) fn give(&self, builder: Builder) -> Builder {
         match self {
             Self::Preset(preset) => builder.preset(*preset),
@@ -38,7 +38,7 @@ impl Chosen {
         }
     }
 
-    /// Every limit with its value and its reason, as the file has them.
+    /// Returns every limit with its value and reason, as written in the file.
     pub(crate) fn source(&self) -> String {
         match self {
             Self::Preset(preset) => preset.source().trim_end().to_owned(),
@@ -70,7 +70,7 @@ impl FromStr for Chosen {
         }
         let shown = format!("`{text}`");
         let content = input::bounded(input::regular_file(Path::new(text)).map_err(flat)?, LARGEST, &shown).map_err(flat)?;
-        let content = String::from_utf8(content).with_context(|| format!("{shown} is not text")).map_err(flat)?;
+        let content = String::from_utf8(content).with_context(|| format!("{shown} is not UTF-8")).map_err(flat)?;
         Ok(Self::File { name: text.to_owned(), limits: Box::new(Limits::parse_custom(&content)?) })
     }
 }

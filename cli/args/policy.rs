@@ -1,4 +1,4 @@
-//! The words about who may see and do what: `--policy`, `--view`, `policy` and `watch`.
+//! The arguments for access control: `--policy`, `--view`, `policy` and `watch`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -9,10 +9,10 @@ use runtime::{ByteSize, Policy};
 
 use crate::input;
 
-/// The largest policy file.
+/// Maximum size of a policy file.
 const LARGEST: ByteSize = ByteSize(256 << 10);
 
-/// The policy of a file.
+/// A policy read from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GivenPolicy(pub(crate) Policy);
 
@@ -23,7 +23,7 @@ impl FromStr for GivenPolicy {
         let shown = format!("`{path}`");
         let read = || -> anyhow::Result<String> {
             let bytes = input::bounded(input::regular_file(Path::new(path))?, LARGEST, &shown)?;
-            String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))
+            String::from_utf8(bytes).with_context(|| format!("{shown} is not UTF-8"))
         };
         // An error of an option is one line.
         Ok(Self(Policy::parse(&read().map_err(|error| anyhow::anyhow!("{error:#}"))?)?))
@@ -43,7 +43,7 @@ impl FromStr for View {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (principal, labels) = text.split_once(':').unwrap_or((text, ""));
         if principal.is_empty() {
-            return Err("missing the name of a principal");
+            return Err("missing principal name");
         }
         let labels = labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect();
         Ok(Self { principal: principal.to_owned(), labels })
@@ -65,26 +65,26 @@ pub(crate) struct PolicyArgs {
 pub(crate) enum PolicyVerb {
     /// Print the stored policy
     Show {
-        /// The sandbox's file, instead of --db
+        /// Use this sandbox file instead of --db
         database: Option<PathBuf>,
     },
-    /// Store a policy, in place of the one before
+    /// Store a policy, replacing the previous one
     Set {
         /// The policy file
         #[arg(value_name = "POLICY")]
         file: GivenPolicy,
-        /// The sandbox's file, instead of --db
+        /// Use this sandbox file instead of --db
         database: Option<PathBuf>,
     },
     /// Remove the stored policy
     Clear {
-        /// The sandbox's file, instead of --db
+        /// Use this sandbox file instead of --db
         database: Option<PathBuf>,
     },
 }
 
 impl PolicyVerb {
-    /// The sandbox's file, if it is named here.
+    /// Returns the sandbox file named after the verb, if any.
     pub(crate) fn database(&self) -> Option<&PathBuf> {
         match self {
             Self::Show { database } | Self::Set { database, .. } | Self::Clear { database } => database.as_ref(),
@@ -99,15 +99,15 @@ Examples:
   sandlite --db agent.db watch /src --json              one JSON object per line
   sandlite --db agent.db watch --from HEAD~3 --once     what the last three versions changed")]
 pub(crate) struct Watch {
-    /// Print only changes at or below this path
+    /// Print only changes of this path and below it
     pub(crate) path: Option<String>,
     /// Start after this version instead of the newest
     #[arg(long, value_name = "VERSION")]
     pub(crate) from: Option<String>,
-    /// Resume where this consumer stopped, and store how far it came
+    /// Resume where this consumer stopped, and store its position
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub(crate) consumer: Option<String>,
-    /// Exit after the changes that are there
+    /// Exit after printing the existing changes
     #[arg(long)]
     pub(crate) once: bool,
 }

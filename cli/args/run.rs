@@ -1,4 +1,4 @@
-//! The words of everything that runs: `bash` and `python`.
+//! The arguments of verbs that run commands: `bash` and `python`.
 
 use std::path::PathBuf;
 
@@ -22,10 +22,10 @@ pub(crate) struct Bash {
     /// Print each command before it runs
     #[arg(short = 'x')]
     pub(crate) trace: bool,
-    /// Exit at the first command that fails
+    /// Exit when a command fails
     #[arg(short = 'e')]
     pub(crate) exit_on_error: bool,
-    /// Treat unset variables as an error
+    /// Treat unset variables as errors
     #[arg(short = 'u')]
     pub(crate) no_unset: bool,
     /// Start as a login shell
@@ -33,7 +33,7 @@ pub(crate) struct Bash {
     pub(crate) login: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// With -c: $0, $1, …; else a script of the sandbox and its arguments
+    /// With -c: $0, $1, …; otherwise a script in the sandbox and its arguments
     #[arg(value_name = "ARG", trailing_var_arg = true)]
     pub(crate) args: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Python {
     /// The module to run
     #[arg(short = 'm', value_name = "MODULE")]
     pub(crate) module: Option<String>,
-    /// Write output at once, without a buffer
+    /// Write output unbuffered
     #[arg(short = 'u')]
     pub(crate) unbuffered: bool,
     /// Print Python's version
@@ -63,25 +63,25 @@ pub(crate) struct Python {
     pub(crate) version: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// A script of the sandbox, or - for standard input, and its arguments
+    /// A script in the sandbox, or - for standard input, and its arguments
     #[arg(value_name = "ARG", trailing_var_arg = true)]
     pub(crate) args: Vec<String>,
 }
 
-/// Options of everything that runs.
+/// Options of verbs that run commands.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct RunOptions {
-    /// The directory to start in
+    /// Start in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
-    /// Set a variable for the command
+    /// Set an environment variable for the command
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// Go on where this session ended: directory, variables, functions, options
+    /// Resume the named session: directory, variables, functions, options
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
-    /// Copy a file of this machine into the sandbox first
+    /// Copy a file from this machine into the sandbox first
     #[arg(long, value_name = "HOST:GUEST", value_parser = copied)]
     pub(crate) file: Vec<(PathBuf, String)>,
     #[command(flatten)]
@@ -89,50 +89,58 @@ pub(crate) struct RunOptions {
     /// Show the skills of a catalog in /skills [default: $SANDLITE_SKILLS, else the user's own]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) skills: Option<PathBuf>,
-    /// Give the sandbox a program: one that `sandlite guests add` installed, or a module for wasm32-wasip1
+    /// Add a program to the sandbox: one installed with `sandlite guests add`, or a module built for wasm32-wasip1
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,
-    /// Let the sandbox run these programs of this machine on copies of its directories, under bubblewrap: git,pytest
+    /// Allow these programs of this machine to run on copies of the sandbox's directories, under bubblewrap: git,pytest
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
-    /// What the command reads, instead of our own standard input
+    /// Give the sandbox the tools of MCP servers, from a file with {"mcpServers": {…}}
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) mcp_servers: Option<PathBuf>,
+    /// Confirm the current descriptions of these MCP servers, which turns changed tools on again
+    #[cfg(feature = "mcp")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
+    pub(crate) mcp_confirm: Vec<String>,
+    /// Read the command's standard input from FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// What `python3` is: core, or sci with NumPy and more, once `sandlite guests add python-sci` has installed it
+    /// Select `python3`: core, or sci with NumPy and more, after `sandlite guests add python-sci`
     #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
     pub(crate) python: PythonKind,
-    /// Tighten the wall clock, such as `2s` or `500ms`
+    /// Lower the wall-clock limit, such as `2s` or `500ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<WallTime>,
-    /// Tighten the compute budget, in wasm fuel
+    /// Lower the compute limit, in wasm fuel
     #[arg(long, value_name = "FUEL")]
     pub(crate) fuel: Option<u64>,
-    /// Tighten the memory, such as `64MB`
+    /// Lower the memory limit, such as `64MB`
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
-    /// Undo the command's file changes when it fails
+    /// Roll back the command's file changes if it fails
     #[arg(long)]
     pub(crate) rollback_on_fail: bool,
     /// Make the run repeatable: fixed clock, random bytes from this seed
     #[arg(long, value_name = "SEED")]
     pub(crate) deterministic: Option<u64>,
-    /// Keep everything that the command is given, so that `sandlite replay` can run it again; its standard input is --stdin or empty
+    /// Record all inputs of the command for `sandlite replay`; standard input is then --stdin or empty
     #[arg(long, conflicts_with = "mount")]
     pub(crate) record: bool,
-    /// Fork the sandbox, or the version of --at, into FILE first and run there
+    /// First fork the sandbox, or its version --at, into FILE, and run there
     #[arg(long, value_name = "FILE")]
     pub(crate) onto: Option<PathBuf>,
-    /// Let the command control the terminal: colours, cursor, title
+    /// Let the command control the terminal: colors, cursor, title
     #[arg(long)]
     pub(crate) raw: bool,
 }
 
-/// What is mounted.
+/// The mounts.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Run options")]
 pub(crate) struct Mounts {
-    /// Show a directory, another sandbox (db:FILE[@VERSION]:GUEST) or a past version (at:VERSION:GUEST) in the sandbox: read-only,
-    /// or with changes kept in the sandbox
+    /// Mount a directory, another sandbox (db:FILE[@VERSION]:GUEST) or a past version (at:VERSION:GUEST) in the sandbox,
+    /// read-only or as an overlay that keeps changes in the sandbox
     #[arg(long, value_name = "HOST:GUEST[:ro|overlay]", value_parser = mounted)]
     pub(crate) mount: Vec<Mount>,
     /// Lay the sandbox over another one, which is only read
@@ -141,7 +149,7 @@ pub(crate) struct Mounts {
 }
 
 impl Mounts {
-    /// The sandbox with what is mounted.
+    /// Applies the mounts to the sandbox.
     pub(crate) fn give(&self, builder: Builder) -> Builder {
         let builder = match &self.base {
             Some(file) => builder.base(file),
@@ -151,7 +159,8 @@ impl Mounts {
     }
 }
 
-/// What `python3` is. The values are told by the option itself: documented ones would make every help a long one.
+/// The Python selected by `--python`. The option lists the values itself because documented values would make every help text
+/// long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PythonKind {
     Core,
@@ -185,8 +194,8 @@ pub(super) fn program(text: &str) -> Result<(String, Option<PathBuf>), &'static 
 }
 
 pub(super) fn copied(text: &str) -> Result<(PathBuf, String), &'static str> {
-    let (host, guest) = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).ok_or("it has no `:`")?;
-    if guest.starts_with('/') { Ok((host.into(), guest.to_owned())) } else { Err("the path in the sandbox must begin with `/`") }
+    let (host, guest) = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).ok_or("missing `:`")?;
+    if guest.starts_with('/') { Ok((host.into(), guest.to_owned())) } else { Err("the path in the sandbox must start with `/`") }
 }
 
 pub(super) fn mounted(text: &str) -> Result<Mount, String> {
@@ -210,9 +219,9 @@ mod tests {
         assert_eq!(copied("a:b:/c"), Ok(("a:b".into(), "/c".to_owned())));
         assert!(copied("a").is_err() && copied("a:b").is_err() && copied(":/b").is_err());
         assert!(mounted("src:/src").is_ok() && mounted("src:/src:overlay").is_ok() && mounted("src:/src:ro").is_ok());
-        assert!(mounted("src:/src:rw").is_err_and(|error| error.starts_with("unknown mode `rw`: a mount is `ro`")));
-        assert!(mounted("src:ro").is_err_and(|error| error == "it has no `:`"));
+        assert!(mounted("src:/src:rw").is_err_and(|error| error.starts_with("unknown mode `rw`: expected `ro`")));
+        assert!(mounted("src:ro").is_err_and(|error| error == "missing `:`"));
         assert!(mounted("db:base.db:/b").is_ok() && mounted("at:HEAD~1:/then:overlay").is_ok());
-        assert!(mounted("src:dst").is_err_and(|error| error == "the path in the sandbox must begin with `/`"));
+        assert!(mounted("src:dst").is_err_and(|error| error == "the path in the sandbox must start with `/`"));
     }
 }

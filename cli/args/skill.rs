@@ -1,4 +1,4 @@
-//! The words of `skill`.
+//! The arguments of `skill`.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ Examples:
   sandlite skill run word-counter --input '{\"text\": \"a b\"}'   JSON in, JSON out
   sandlite skill add git:../skills//pdf@v2                    from a directory of a git repository")]
 pub(crate) struct Skill {
-    /// The catalog's directory, or the file of a sandbox that holds one [default: $SANDLITE_SKILLS, else the user's own]
+    /// Directory of the catalog, or a sandbox file that contains one [default: $SANDLITE_SKILLS, else the user's own]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) skills: Option<PathBuf>,
     #[command(subcommand)]
@@ -23,11 +23,11 @@ pub(crate) struct Skill {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillVerb {
-    /// Keep a version of a skill in the catalog
+    /// Store a version of a skill in the catalog
     Push(SkillPush),
-    /// Push the skills of a git repository of this machine
+    /// Push the skills of a git repository on this machine
     Add(SkillAdd),
-    /// List the skills
+    /// List skills
     List {
         /// List only skills whose name or description contains TEXT
         #[arg(value_name = "TEXT")]
@@ -38,7 +38,7 @@ pub(crate) enum SkillVerb {
         /// NAME, or NAME@VERSION
         #[arg(value_name = "SKILL")]
         name: String,
-        /// Print its instructions alone
+        /// Print only its instructions
         #[arg(long)]
         instructions: bool,
     },
@@ -59,12 +59,12 @@ pub(crate) enum SkillVerb {
         #[arg(value_name = "VERSION")]
         to: Option<String>,
     },
-    /// List a skill's versions, newest first
+    /// List the versions of a skill, newest first
     Versions {
-        /// Its name
+        /// Name of the skill
         name: String,
     },
-    /// Make a version the one that is used when none is named
+    /// Make a version the default of its skill
     Activate {
         /// NAME@VERSION
         #[arg(value_name = "SKILL")]
@@ -85,20 +85,20 @@ pub(crate) enum SkillVerb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Create a skill that runs, to start from
+    /// Create a working skill to start from
     New {
-        /// Its name, and that of its directory
+        /// Name of the skill and of its directory
         name: String,
-        /// What its script is written in
+        /// Language of the script
         #[arg(long, value_enum, default_value_t = NewLanguage::Python, value_name = "LANG")]
         lang: NewLanguage,
     },
-    /// Print what is wrong with a skill; exits with 1 if it would be refused
+    /// Print the problems of a skill; exits with 1 if it would be rejected
     Lint {
         /// A directory, a zip file or a SKILL.md
         #[arg(value_name = "DIR")]
         path: PathBuf,
-        /// Also scan for prompt injection, hidden text, secrets, suspicious addresses and the like
+        /// Also scan for prompt injection, hidden text, secrets, suspicious addresses and similar problems
         #[arg(long)]
         security: bool,
     },
@@ -106,7 +106,7 @@ pub(crate) enum SkillVerb {
     Run(SkillRun),
 }
 
-/// What a new skill's script is written in.
+/// The language of a new skill's script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NewLanguage {
     Python,
@@ -135,7 +135,7 @@ pub(crate) struct SkillPush {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SkillAdd {
-    /// git:PATH[//DIR][@REF]: a repository of this machine, a directory in it, a commit, tag or branch
+    /// git:PATH[//DIR][@REF]: a repository on this machine, a directory in it, and a commit, tag or branch
     #[arg(value_name = "SOURCE")]
     pub(crate) source: String,
     #[command(flatten)]
@@ -144,13 +144,13 @@ pub(crate) struct SkillAdd {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PushOptions {
-    /// Replace other content under the same version
+    /// Replace the content of an existing version
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Also look in DIR for the wheels of its requirements.txt
+    /// Also look in DIR for the wheels in its requirements.txt
     #[arg(long, value_name = "DIR")]
     pub(crate) find_links: Vec<PathBuf>,
-    /// Take wheels only from the directories of --find-links
+    /// Use only wheels from the directories given with --find-links
     #[arg(long)]
     pub(crate) offline: bool,
 }
@@ -163,16 +163,16 @@ pub(crate) struct SkillRun {
     /// The input: JSON text, @FILE, or - for standard input [default: {}]
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// Give it a file of this machine, as /sandbox/input/NAME
+    /// Copy a file from this machine to /sandbox/input/NAME
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Vec<PathBuf>,
-    /// Set a variable for it
+    /// Set an environment variable for the skill
     #[arg(long, value_name = "NAME=VALUE", value_parser = super::run::variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// Continue with the files that earlier runs of this session left
+    /// Continue with the files left by earlier runs of this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Copy the files that it leaves into DIR
+    /// Copy the output files to DIR
     #[arg(long, value_name = "DIR")]
     pub(crate) download: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The words of the verbs about versions.
+//! The arguments of the verbs for versions.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use runtime::{ByteSize, Mount, WallTime};
 use super::run::{Mounts, mounted};
 
 const REFERENCES: &str = "\
-A version is named by the number of the run that made it, HEAD (the newest), HEAD~3 (three versions before),
+ A version is identified by the number of the run that created it, HEAD (the newest), HEAD~3 (three versions earlier),
 a checkpoint, or a time: '@{2 hours ago}', '@{2026-01-31T12:00}'.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db log                    every run that changed something, newest first
-  sandlite --db agent.db log /src -n 5          the last five that changed /src")]
+  sandlite --db agent.db log                    runs that changed something, newest first
+  sandlite --db agent.db log /src -n 5          the last five runs that changed /src")]
 pub(crate) struct Log {
-    /// List only versions that changed this path or something below it
+    /// List only versions that changed this path or a path below it
     pub(crate) path: Option<String>,
     /// Maximum number of versions to list
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
@@ -46,20 +46,20 @@ pub(crate) struct Diff {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db changes                                   everything since the first run
-  sandlite --db agent.db changes before --patch > agent.patch      since a checkpoint, for `git apply`
-  sandlite --db agent.db changes --mount .:/src:overlay            what commands changed in this directory")]
+  sandlite --db agent.db changes                                   all changes since the first run
+  sandlite --db agent.db changes before --patch > agent.patch      changes since a checkpoint, for `git apply`
+  sandlite --db agent.db changes --mount .:/src:overlay            changes that commands made to this directory")]
 pub(crate) struct Changes {
-    /// The version since which changes count [default: the mounted directories, else the state before the first run]
+    /// Show changes since this version [default: the mounted directories, else the state before the first run]
     #[arg(value_name = "VERSION")]
     pub(crate) since: Option<String>,
-    /// List only changes of this path and below it; a patch's names are relative to it
+    /// Show only changes of this path and below it; names in a patch are relative to it
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// Compare with a directory of this machine that commands had as an overlay
+    /// Compare with a directory on this machine that commands used as an overlay
     #[arg(long, value_name = "HOST:GUEST:overlay", value_parser = mounted)]
     pub(crate) mount: Vec<Mount>,
-    /// Print a patch that `git apply` takes, binary files included
+    /// Print a patch for `git apply`, including binary files
     #[arg(long, conflicts_with_all = ["stat", "name_only"])]
     pub(crate) patch: bool,
     /// Print the number of added and removed lines per file
@@ -73,29 +73,29 @@ pub(crate) struct Changes {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db apply . --mount .:/src:overlay --dry-run     what would be done to this directory
-  sandlite --db agent.db apply . --mount .:/src:overlay               do it
-  sandlite --db agent.db apply ./project --path /work --since before  changes of /work since a checkpoint
+  sandlite --db agent.db apply . --mount .:/src:overlay --dry-run     show what would change in this directory
+  sandlite --db agent.db apply . --mount .:/src:overlay               apply the changes
+  sandlite --db agent.db apply ./project --path /work --since before  apply the changes of /work since a checkpoint
 
-All changes are made or none. A file that was edited in the directory meanwhile is a conflict: it is named, and nothing is
-changed. Whatever is below .git, links that lead out of the directory and names of keys (.ssh, .aws) are left out and named.")]
+Either all changes are applied or none. A file that was also edited in the directory is a conflict: its name is printed and
+nothing is changed. Paths below .git, links that lead out of the directory and names of keys (.ssh, .aws) are skipped and listed.")]
 pub(crate) struct Apply {
-    /// The directory of this machine
+    /// The directory on this machine
     #[arg(value_name = "DIRECTORY")]
     pub(crate) directory: PathBuf,
-    /// The version since which changes count [default: the mounted directory, else the state before the first run]
+    /// Apply changes since this version [default: the mounted directory, else the state before the first run]
     #[arg(long, value_name = "VERSION")]
     pub(crate) since: Option<String>,
-    /// The directory of the sandbox that it corresponds to [default: where it is mounted, else /]
+    /// The corresponding directory in the sandbox [default: where it is mounted, else /]
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// The directory that commands had as an overlay
+    /// The directory that commands used as an overlay
     #[arg(long, value_name = "HOST:GUEST:overlay", value_parser = mounted)]
     pub(crate) mount: Vec<Mount>,
-    /// Print what would be done, with the conflicts, and do nothing
+    /// Print the changes and conflicts without applying anything
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print a patch that `git apply` takes instead of changing the directory
+    /// Print a patch for `git apply` instead of changing the directory
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) patch: bool,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Apply {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = REFERENCES)]
 pub(crate) struct Show {
-    /// The run's number, or a version
+    /// The run number, or a version
     #[arg(value_name = "RUN", default_value = "HEAD")]
     pub(crate) run: String,
 }
@@ -120,8 +120,8 @@ Examples:
   sandlite --db agent.db bisect --good HEAD~40 -- make test
   sandlite --db agent.db bisect --good start --bad 57 -- 'grep -q fine /state'
 
-The command runs in a throw-away copy of each version that is tried. Exit code 0: good, 125: skip this version,
-1 to 127: bad, 128 and more: stop searching.")]
+The command runs in a temporary copy of each version tried. Exit code 0: good, 125: skip this version,
+1 to 127: bad, 128 and above: stop searching.")]
 pub(crate) struct Bisect {
     /// A version at which the command succeeds
     #[arg(long, value_name = "VERSION")]
@@ -129,7 +129,7 @@ pub(crate) struct Bisect {
     /// A later version at which it fails
     #[arg(long, value_name = "VERSION", default_value = "HEAD")]
     pub(crate) bad: String,
-    /// The command: one word is a command line, several are its words
+    /// The command: one argument is a command line, several are its words
     #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<String>,
 }
@@ -137,25 +137,25 @@ pub(crate) struct Bisect {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db bash --record -c 'python3 build.py'    keep what the run is given
-  sandlite replay agent.db                                       run it again and compare
+  sandlite --db agent.db bash --record -c 'python3 build.py'    record the inputs of a run
+  sandlite replay agent.db                                       replay it and compare
 
-Each run has the limits of --preset, whatever the recording says. Exit code 1: a run differs.")]
+Every run uses the limits of --preset, not those of the recording. Exit code 1: a run differs.")]
 pub(crate) struct Replay {
-    /// The sandbox's file, which is only read
+    /// The sandbox file, which is only read
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The version to begin with [default: the state before the first recorded run]
+    /// The version to start from [default: the state before the first recorded run]
     #[arg(long, value_name = "VERSION")]
     pub(crate) from: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Undo {
-    /// How many changing runs to undo
+    /// Number of runs to undo, counting only runs that changed something
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
-    /// Print what would change and change nothing
+    /// Print what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -163,12 +163,12 @@ pub(crate) struct Undo {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = REFERENCES)]
 pub(crate) struct Restore {
-    /// The version to bring back
+    /// The version to restore
     pub(crate) version: String,
-    /// Bring back only these paths and what is below them
+    /// Restore only these paths and everything below them
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
-    /// Print what would change and change nothing
+    /// Print what would change without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -176,11 +176,11 @@ pub(crate) struct Restore {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db update --base base.db                            onto the newest version of base.db
-  sandlite --db agent.db update /lib --mount db:lib.db:/lib:overlay       an overlay that is mounted elsewhere
-  sandlite --db agent.db update --base base.db --to before --theirs       what both sides changed is the base's")]
+  sandlite --db agent.db update --base base.db                            move onto the newest version of base.db
+  sandlite --db agent.db update /lib --mount db:lib.db:/lib:overlay       update an overlay mounted elsewhere
+  sandlite --db agent.db update --base base.db --to before --theirs       resolve conflicts in favor of the base")]
 pub(crate) struct Update {
-    /// Where the overlay is
+    /// The path of the overlay
     #[arg(default_value = "/")]
     pub(crate) path: String,
     #[command(flatten)]
@@ -188,19 +188,19 @@ pub(crate) struct Update {
     /// The version to move onto [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) to: Option<String>,
-    /// Keep the sandbox's own where both sides have changed a path
+    /// Resolve conflicts in favor of the sandbox
     #[arg(long, conflicts_with = "theirs")]
     pub(crate) ours: bool,
-    /// Take the newer version where both sides have changed a path
+    /// Resolve conflicts in favor of the newer version
     #[arg(long)]
     pub(crate) theirs: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Checkpoint {
-    /// The name, which no other checkpoint has
+    /// The name, which must be unique
     pub(crate) name: String,
-    /// What to remember about it
+    /// A message to store with the checkpoint
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
 }
@@ -211,10 +211,10 @@ pub(crate) struct Prune {
     /// Maximum number of versions to keep
     #[arg(long, value_name = "N")]
     pub(crate) keep_runs: Option<u64>,
-    /// Keep versions younger than this: 30d, 12h
+    /// Keep versions younger than this, such as 30d or 12h
     #[arg(long, value_name = "AGE")]
     pub(crate) keep_age: Option<WallTime>,
-    /// Maximum number of bytes of earlier versions to keep: 1GB
+    /// Maximum size of earlier versions to keep, such as 1GB
     #[arg(long, value_name = "SIZE")]
     pub(crate) keep_bytes: Option<ByteSize>,
 }

@@ -1,4 +1,4 @@
-//! `sandlite bench`: what the presets cost on this machine.
+//! `sandlite bench`: measures the overhead of the presets on this machine.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::args::Bench;
 use crate::exit::Code;
 use crate::printer::{Colour, Printer};
 
-/// Below this difference a figure is as it was: the same measurement twice differs by so much.
+/// Differences below this are reported as unchanged, because repeated measurements vary by as much.
 const NOISE: f64 = 0.10;
 
 pub(crate) fn run(args: &Bench, printer: &Printer) -> anyhow::Result<Code> {
-    // Read first: a file that cannot be used is told before the measuring, not after it.
+    // Read before measuring, so that an unusable file is reported at once.
     let old = args.compare.as_deref().map(read).transpose()?;
     let effort = if args.thorough { Effort::Thorough } else { Effort::Quick };
     let report = sandlite_bench::presets(effort, |step| {
@@ -56,7 +56,7 @@ fn read(path: &Path) -> anyhow::Result<Value> {
     Ok(value)
 }
 
-/// One figure, then and now.
+/// A figure before and now.
 #[derive(Debug, PartialEq)]
 struct Difference {
     language: String,
@@ -67,7 +67,7 @@ struct Difference {
 }
 
 impl Difference {
-    /// Now in parts of before.
+    /// Returns the current figure relative to the earlier one.
     fn ratio(&self) -> f64 {
         self.now as f64 / self.before.max(1) as f64
     }
@@ -84,7 +84,7 @@ impl Difference {
     }
 }
 
-// Only what ran to its end both times can be compared.
+// Only measurements that completed both times can be compared.
 fn differences(report: &Report, old: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     for row in &report.rows {

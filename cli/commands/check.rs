@@ -8,19 +8,19 @@ use crate::printer::{Colour, Printer};
 
 pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
-    let slow = printer.progress().slow("looking at every row");
+    let slow = printer.progress().slow("checking every row");
     let violations = sandbox.check()?;
     drop(slow);
     if printer.is_json() {
         let list: Vec<_> = violations.iter().map(|found| json!({ "rule": found.rule, "detail": found.detail })).collect();
         printer.json(&json!({ "sound": list.is_empty(), "violations": list }));
     } else if violations.is_empty() {
-        printer.line("everything is as it should be");
+        printer.line("no problems found");
     } else {
         for found in &violations {
             printer.line(&format!("{}: {}", printer.paint(Colour::Red, found.rule), printer.foreign(&found.detail)));
         }
-        printer.hint("`sandlite export` copies what is sound; an older snapshot may be whole");
+        printer.hint("copy the intact data with `sandlite export`, or restore an older snapshot");
     }
     Ok(if violations.is_empty() { Code::Success } else { Code::Failure })
 }

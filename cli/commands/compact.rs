@@ -10,7 +10,7 @@ use crate::time;
 
 pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::existing(global, printer)?;
-    let slow = printer.progress().slow("writing the file anew without its free space");
+    let slow = printer.progress().slow("rewriting the file without free space");
     let compacted = Compact::default().compact(&sandbox)?;
     drop(slow);
     if printer.is_json() {

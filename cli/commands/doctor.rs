@@ -1,4 +1,4 @@
-//! `sandlite doctor`: whether this machine and this installation have what is needed, by trying it.
+//! `sandlite doctor`: tests whether this machine and this installation work.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::exit::Code;
 use crate::printer::{Colour, Printer};
 use crate::time;
 
-/// What was found out about one thing.
+/// The result of one test.
 struct Finding {
     about: &'static str,
     verdict: Verdict,
@@ -52,12 +52,16 @@ pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
             let versions = [("bash", Command::bash("echo $BASH_VERSION")), ("python", Command::python(PYTHON_VERSION))];
             findings.extend(versions.map(|(name, command)| match usable {
                 true => guest(&host, name, command),
-                false => {
-                    Finding::odd(name, "not tried: without a cache every start compiles it", "mend the cache, then ask again")
-                }
+                false => Finding::odd(
+                    name,
+                    "skipped: without a cache, it is compiled at every start",
+                    "fix the cache, then run `sandlite doctor` again",
+                ),
             }));
         }
-        Err(error) => findings.push(Finding::bad("engine", format!("{error:#}"), "64-bit Linux on x86-64 is what we test on")),
+        Err(error) => {
+            findings.push(Finding::bad("engine", format!("{error:#}"), "use 64-bit Linux on x86-64, the tested platform"))
+        }
     }
     findings.extend(database(global, printer));
     printer.progress().clear();
@@ -105,11 +109,11 @@ fn platform() -> Finding {
     if (system, machine) == ("linux", "x86_64") {
         Finding::good("platform", detail)
     } else {
-        Finding::odd("platform", detail, "we test on x86-64 Linux; tell us how it goes")
+        Finding::odd("platform", detail, "Sandlite is tested on x86-64 Linux; please report how it works here")
     }
 }
 
-/// Less than the `normal` preset lets one command use.
+/// Less than one command may use with the `normal` preset.
 const LITTLE_MEMORY: u64 = 768 << 20;
 
 fn memory() -> Option<Finding> {
@@ -118,13 +122,13 @@ fn memory() -> Option<Finding> {
     let bytes = line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
     let detail = format!("{} available", time::size(bytes));
     Some(if bytes < LITTLE_MEMORY {
-        Finding::odd("memory", detail, "a command of the preset `normal` may use 768 MB: use `--preset strict` or `--memory`")
+        Finding::odd("memory", detail, "the preset `normal` allows 768 MB per command: use `--preset strict` or `--memory`")
     } else {
         Finding::good("memory", detail)
     })
 }
 
-// Guests live in large reservations of address space, which cost nothing but must be allowed.
+// Guests use large reservations of address space, which are free but must be permitted.
 fn address_space() -> Option<Finding> {
     let text = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -132,18 +136,22 @@ fn address_space() -> Option<Finding> {
     Some(if limit == "unlimited" {
         Finding::good("addresses", "unlimited")
     } else {
-        Finding::bad("addresses", format!("limited to {limit} bytes"), "the engine reserves address space: `ulimit -v unlimited`")
+        Finding::bad(
+            "addresses",
+            format!("limited to {limit} bytes"),
+            "run `ulimit -v unlimited`: the engine reserves address space",
+        )
     })
 }
 
 fn cache(host: &Host) -> Vec<Finding> {
     const FIX: &str = "set SANDLITE_CACHE to a directory that only you can write (`chmod 700`)";
     let Some(directory) = host.cache_directory() else {
-        return vec![Finding::odd("cache", "there is no place for it: every start compiles", FIX)];
+        return vec![Finding::odd("cache", "no cache directory: guests are compiled at every start", FIX)];
     };
     let shown = directory.display().to_string();
     if directory.exists() && !host.cache_is_private() {
-        return vec![Finding::bad("cache", format!("{shown} is open to others, so it is not used"), FIX)];
+        return vec![Finding::bad("cache", format!("{shown} is writable by others, so it is not used"), FIX)];
     }
     let guests = host.guests();
     let (compiled, missing): (Vec<_>, Vec<_>) =
@@ -151,12 +159,12 @@ fn cache(host: &Host) -> Vec<Finding> {
     let bytes: u64 = compiled.iter().filter_map(|guest| guest.compiled_bytes).sum();
     let stale = match host.stale_bytes() {
         0 => String::new(),
-        bytes => format!("; {} of other versions: `sandlite guests prune` removes them", time::size(bytes)),
+        bytes => format!("; {} from other versions: remove with `sandlite guests prune`", time::size(bytes)),
     };
     let mut findings = vec![Finding::good("cache", format!("{shown} ({}{stale})", time::size(bytes)))];
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(|guest| guest.name).collect();
-        findings.push(Finding::good("compiling", format!("{} was not compiled yet; it is now", names.join(", "))));
+        findings.push(Finding::good("compiling", format!("compiled {}", names.join(", "))));
     }
     findings
 }
@@ -168,13 +176,13 @@ fn guest(host: &Host, name: &'static str, command: Command) -> Finding {
     match output {
         Ok(output) if output.status.success() => {
             let version = String::from_utf8_lossy(&output.stdout);
-            Finding::good(name, format!("{} answers in {took}", version.trim()))
+            Finding::good(name, format!("{} runs in {took}", version.trim()))
         }
         Ok(output) => {
             let complaint = String::from_utf8_lossy(&output.stderr);
-            Finding::bad(name, format!("exit {}: {}", output.status.code(), complaint.trim()), "install Sandlite again")
+            Finding::bad(name, format!("exit {}: {}", output.status.code(), complaint.trim()), "reinstall Sandlite")
         }
-        Err(error) => Finding::bad(name, error.to_string(), error.hint().unwrap_or_else(|| "install Sandlite again".to_owned())),
+        Err(error) => Finding::bad(name, error.to_string(), error.hint().unwrap_or_else(|| "reinstall Sandlite".to_owned())),
     }
 }
 
@@ -183,8 +191,10 @@ fn database(global: &Global, printer: &Printer) -> Option<Finding> {
     let shown = path.display();
     let checked = super::looking(global, printer).and_then(|sandbox| Ok(sandbox.check()?));
     Some(match checked {
-        Ok(broken) if broken.is_empty() => Finding::good("sandbox", format!("{shown} is sound")),
-        Ok(broken) => Finding::bad("sandbox", format!("{shown} breaks {} rules", broken.len()), "`sandlite check` names them"),
+        Ok(broken) if broken.is_empty() => Finding::good("sandbox", format!("{shown} is intact")),
+        Ok(broken) => {
+            Finding::bad("sandbox", format!("{shown} has {} problems", broken.len()), "list them with `sandlite check`")
+        }
         Err(error) => Finding::bad("sandbox", format!("{shown}: {error}"), "restore an exported snapshot"),
     })
 }

@@ -9,10 +9,7 @@ use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::Result<Code> {
     if args.to.exists() {
-        return Err(Hinted::error(
-            format!("`{}` exists", args.to.display()),
-            "an export is a new file: name one that is not there",
-        ));
+        return Err(Hinted::error(format!("`{}` already exists", args.to.display()), "name a new file for the export"));
     }
     let sandbox = super::existing(global, printer)?;
     interrupt::clean_up(&args.to)?;
@@ -22,11 +19,11 @@ pub(crate) fn run(global: &Global, args: &Export, printer: &Printer) -> anyhow::
     drop(slow);
     let size = std::fs::metadata(&args.to).map(|metadata| metadata.len()).unwrap_or(0);
     if printer.is_json() {
-        let mut told = json!({ "path": args.to, "bytes": size });
+        let mut printed = json!({ "path": args.to, "bytes": size });
         if let Some(digest) = digest {
-            told["digest"] = digest.into();
+            printed["digest"] = digest.into();
         }
-        printer.json(&told);
+        printer.json(&printed);
     } else {
         printer.line(&format!("wrote `{}` ({})", args.to.display(), crate::time::size(size)));
         if let Some(digest) = digest {

@@ -10,7 +10,7 @@ use crate::printer::{Hinted, Printer};
 pub(crate) fn run(global: &Global, args: &Fork, printer: &Printer) -> anyhow::Result<Code> {
     let to = args.to.display();
     if args.to.exists() {
-        return Err(Hinted::error(format!("`{to}` exists"), "a fork is a new sandbox: name a new file"));
+        return Err(Hinted::error(format!("`{to}` already exists"), "name a new file for the fork"));
     }
     let sandbox = super::looking(global, printer)?;
     interrupt::clean_up(&args.to)?;
@@ -20,7 +20,7 @@ pub(crate) fn run(global: &Global, args: &Fork, printer: &Printer) -> anyhow::Re
     if printer.is_json() {
         printer.json(&json!({ "path": args.to }));
     } else {
-        printer.line(&format!("`{to}` goes on from here"));
+        printer.line(&format!("copied the sandbox to `{to}`"));
     }
     Ok(Code::Success)
 }

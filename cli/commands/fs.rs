@@ -1,4 +1,4 @@
-//! `sandlite fs`: the sandbox's files from outside. No guest runs.
+//! `sandlite fs`: access to the sandbox's files without running a guest.
 
 mod copy;
 mod look;
@@ -35,19 +35,19 @@ fn act(sandbox: &Sandbox, verb: &FilesVerb, printer: &Printer) -> anyhow::Result
     }
 }
 
-/// An absolute path of the sandbox, without `.` in it.
+/// Returns an absolute path in the sandbox without `.` components.
 pub(super) fn guest(path: &str) -> String {
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{HOME}/{path}") };
     let names: Vec<&str> = whole.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     format!("/{}", names.join("/"))
 }
 
-/// The last name of a path.
+/// Returns the last component of a path.
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// A path below a directory.
+/// Returns a path below a directory.
 fn below(directory: &str, name: &str) -> String {
     format!("{}/{name}", directory.trim_end_matches('/'))
 }

@@ -8,7 +8,7 @@ use crate::exit::Code;
 use crate::interrupt;
 use crate::printer::{Hinted, Printer};
 
-/// Paths that are named one by one.
+/// Maximum number of paths to list individually.
 const NAMED: usize = 10;
 
 pub(crate) fn run(global: &Global, args: &Git, printer: &Printer) -> anyhow::Result<Code> {
@@ -21,7 +21,7 @@ pub(crate) fn run(global: &Global, args: &Git, printer: &Printer) -> anyhow::Res
 fn export(global: &Global, args: &args::GitExport, printer: &Printer) -> anyhow::Result<Code> {
     let to = args.to.display();
     if args.to.symlink_metadata().is_ok() {
-        return Err(Hinted::error(format!("`{to}` exists"), "an export is a new repository: name a path that is not there"));
+        return Err(Hinted::error(format!("`{to}` already exists"), "name a new path for the repository"));
     }
     let form = match GitForm::of(&args.to) {
         GitForm::Repository if args.bare => GitForm::Bare,
@@ -30,12 +30,14 @@ fn export(global: &Global, args: &args::GitExport, printer: &Printer) -> anyhow:
     let sandbox = super::looking(global, printer)?;
     interrupt::clean_up(&args.to)?;
     let slow = printer.progress().slow("writing the repository");
-    let done = sandbox.versions().git_export(&args.to, &GitExport { path: super::fs::guest(&args.path), form })?;
+    let done = sandbox
+        .versions()
+        .git_export(&args.to, &GitExport { path: super::fs::guest(&args.path), form, checkpoints: args.checkpoints })?;
     drop(slow);
     if printer.is_json() {
-        let mut told = serde_json::to_value(&done)?;
-        told["path"] = json!(args.to);
-        printer.json(&told);
+        let mut printed = serde_json::to_value(&done)?;
+        printed["path"] = json!(args.to);
+        printer.json(&printed);
         return Ok(Code::Success);
     }
     let what = match form {
@@ -45,13 +47,13 @@ fn export(global: &Global, args: &args::GitExport, printer: &Printer) -> anyhow:
     };
     printer.line(&format!("wrote the {what} `{to}`: {}, {}", counted(done.commits, "commit"), counted(done.tags, "tag")));
     if done.first_version > 0 {
-        printer.note(format_args!("versions before v{} are not kept and not in it", done.first_version));
+        printer.note(format_args!("versions before v{} were pruned and are not included", done.first_version));
     }
     for path in done.skipped.iter().take(NAMED) {
-        printer.note(format_args!("left out `{}`", printer.foreign(path)));
+        printer.note(format_args!("skipped `{}`", printer.foreign(path)));
     }
     if done.skipped.len() > NAMED {
-        printer.note(format_args!("left out {} more", done.skipped.len() - NAMED));
+        printer.note(format_args!("skipped {} more", done.skipped.len() - NAMED));
     }
     Ok(Code::Success)
 }
@@ -75,9 +77,9 @@ fn import(global: &Global, args: &args::GitImport, printer: &Printer) -> anyhow:
         return Ok(Code::Success);
     }
     let (commits, versions) = (counted(done.commits, "commit"), counted(done.versions, "version"));
-    printer.line(&format!("imported {commits} of `{from}` as {versions} ({})", counted(done.files, "file")));
+    printer.line(&format!("imported {commits} from `{from}` as {versions} ({})", counted(done.files, "file")));
     for name in done.skipped.iter().take(NAMED) {
-        printer.note(format_args!("tag `{}` is not a checkpoint: the name is taken or reserved", printer.foreign(name)));
+        printer.note(format_args!("no checkpoint for tag `{}`: the name is already used or reserved", printer.foreign(name)));
     }
     Ok(Code::Success)
 }

@@ -1,5 +1,4 @@
-//! `sandlite guests`: the programs' modules that this binary carries or that are installed besides, and where they are kept
-//! compiled.
+//! `sandlite guests`: guest modules, bundled or installed, and the cache of compiled ones.
 
 use std::path::Path;
 
@@ -18,7 +17,7 @@ pub(crate) fn run(args: &Guests, printer: &Printer) -> anyhow::Result<Code> {
         GuestsVerb::List => list(printer),
         GuestsVerb::Add { guest, name: None, from } if guest == Path::new(PYTHON_SCI) => add_python_sci(from.as_deref(), printer),
         GuestsVerb::Add { guest, name, from: None } => add_program(guest, name.as_deref(), printer),
-        GuestsVerb::Add { .. } => Err(Hinted::error("`--from` is for the guest `python-sci` alone", FROM_FILE)),
+        GuestsVerb::Add { .. } => Err(Hinted::error("`--from` is valid only for the guest `python-sci`", FROM_FILE)),
         GuestsVerb::Remove { name } => remove(name, printer),
         GuestsVerb::Path => path(printer),
         GuestsVerb::Compile { directory } => compile(directory, printer),
@@ -64,12 +63,12 @@ fn list(printer: &Printer) -> anyhow::Result<Code> {
     Ok(Code::Success)
 }
 
-/// The guest that is installed as a package.
+/// The guest that is installed from a package.
 const PYTHON_SCI: &str = "python-sci";
 
 fn add_program(file: &Path, name: Option<&str>, printer: &Printer) -> anyhow::Result<Code> {
     let stem = file.file_stem().and_then(|stem| stem.to_str());
-    let name = name.or(stem).with_context(|| format!("`{}` cannot be the name of a program", file.display()))?;
+    let name = name.or(stem).with_context(|| format!("cannot derive a program name from `{}`", file.display()))?;
     let wasm = input::module(file)?;
     crate::engine::settings().build()?.add_program(name, &wasm)?;
     if printer.is_json() {
@@ -83,7 +82,10 @@ fn add_program(file: &Path, name: Option<&str>, printer: &Printer) -> anyhow::Re
 
 fn remove(name: &str, printer: &Printer) -> anyhow::Result<Code> {
     if !crate::engine::settings().build()?.remove_program(name)? {
-        return Err(Hinted::error(format!("the program `{name}` is not installed"), "`sandlite guests` lists those that are"));
+        return Err(Hinted::error(
+            format!("the program `{name}` is not installed"),
+            "list the installed programs with `sandlite guests`",
+        ));
     }
     if printer.is_json() {
         printer.json(&json!({ "removed": name }));
@@ -93,20 +95,20 @@ fn remove(name: &str, printer: &Printer) -> anyhow::Result<Code> {
     Ok(Code::Success)
 }
 
-/// Several times what the package has.
+/// Several times the size of the package.
 const SCIENTIFIC_MAX: u64 = 512 << 20;
 
-const FROM_FILE: &str = "fetch the wheel elsewhere and name the file: `sandlite guests add python-sci --from FILE`";
+const FROM_FILE: &str = "download the wheel elsewhere and name the file: `sandlite guests add python-sci --from FILE`";
 
 fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
     let host = crate::engine::settings().build()?;
-    let directory = tempfile::tempdir().context("cannot make a directory for the download")?;
+    let directory = tempfile::tempdir().context("cannot create a directory for the download")?;
     let installed = host.guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
     match from {
         Some(file) => {
-            // Known to be one file, and not one that never ends.
+            // The size check guarantees one finite file.
             let size = input::regular_file(file)?.metadata()?.len();
-            anyhow::ensure!(size <= SCIENTIFIC_MAX, "`{}` is too large to be the package", file.display());
+            anyhow::ensure!(size <= SCIENTIFIC_MAX, "`{}` is too large to be the python-sci package", file.display());
             host.add_python_sci(file)?;
         }
         None if installed => host.compile_python_sci()?,
@@ -124,22 +126,22 @@ fn add_python_sci(from: Option<&Path>, printer: &Printer) -> anyhow::Result<Code
     Ok(Code::Success)
 }
 
-// The package's file, through the machine's own pip.
+// Downloads the package with the machine's pip.
 fn fetch(directory: &Path, printer: &Printer) -> anyhow::Result<std::path::PathBuf> {
     let (package, version) = runtime::SCIENTIFIC_PACKAGE;
-    printer.verbose(format_args!("fetching {package} {version} with `{} -m pip`", host_pip::PYTHON));
-    printer.progress().spin(&format!("fetching {package} {version} (98 MB)"));
+    printer.verbose(format_args!("downloading {package} {version} with `{} -m pip`", host_pip::PYTHON));
+    printer.progress().spin(&format!("downloading {package} {version} (98 MB)"));
     host_pip::download(&[format!("{package}=={version}")], &["--no-deps"], directory, FROM_FILE, |reason| {
-        Hinted::error(format!("pip cannot fetch {package} {version}: {reason}"), FROM_FILE)
+        Hinted::error(format!("pip cannot download {package} {version}: {reason}"), FROM_FILE)
     })?;
     let fetched = std::fs::read_dir(directory)?.flatten().map(|entry| entry.path()).find(|path| path.is_file());
-    fetched.with_context(|| format!("pip fetched nothing for {package} {version}"))
+    fetched.with_context(|| format!("pip downloaded no file for {package} {version}"))
 }
 
 fn path(printer: &Printer) -> anyhow::Result<Code> {
     let host = crate::engine::settings().build()?;
     let Some(directory) = host.cache_directory() else {
-        return Err(Hinted::error("there is no place for compiled guests", "set SANDLITE_CACHE to a directory of your own"));
+        return Err(Hinted::error("no cache directory for compiled guests", "set SANDLITE_CACHE to a directory of your own"));
     };
     if printer.is_json() {
         printer.json(&json!({ "path": directory }));

@@ -26,7 +26,7 @@ fn list(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Co
     let sandbox = super::looking(global, printer)?;
     let filter = HistoryFilter { limit: args.limit, since: args.since, grep: args.grep.clone(), ..HistoryFilter::default() };
     if printer.is_json() {
-        // Row by row, for a history can be larger than the memory there is.
+        // Row by row, because a history can exceed the available memory.
         let mut before = "";
         printer.bytes(br#"{"notes":[],"runs":["#)?;
         each_run(&sandbox, &filter, |run| {
@@ -48,16 +48,16 @@ fn list(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Co
     })?;
     if is_empty {
         let narrowed = args.since.is_some() || args.grep.is_some();
-        printer.line(if narrowed { "nothing like that has run here" } else { "nothing has run here yet" });
+        printer.line(if narrowed { "no matching runs" } else { "no runs yet" });
         return Ok(Code::Failure);
     }
     Ok(Code::Success)
 }
 
-/// Runs that are in memory at once.
+/// Number of runs in memory at once.
 const STEP: usize = 16;
 
-/// Calls `each` with the runs that a filter lets through, newest first, a few in memory at a time.
+/// Calls `each` for every run that matches the filter, newest first, with only a few in memory at a time.
 pub(crate) fn each_run(
     sandbox: &Sandbox,
     filter: &HistoryFilter,
@@ -79,7 +79,7 @@ pub(crate) fn each_run(
     Ok(())
 }
 
-/// One run on one line.
+/// Formats a run as one line.
 pub(crate) fn line(run: &Run, printer: &Printer) -> String {
     let (exit, colour) = match run.exit_code {
         Some(0) => ("0".to_owned(), Colour::Green),
@@ -100,7 +100,7 @@ pub(crate) fn line(run: &Run, printer: &Printer) -> String {
     format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}{pruned}", duration(run), printer.foreign(first))
 }
 
-/// What is missing of a run's output.
+/// Describes the missing part of a run's output.
 pub(crate) fn output_note(run: &Run) -> Option<&'static str> {
     match (run.output_pruned, run.output_truncated) {
         (true, _) => Some("pruned to keep the history within its limit"),
@@ -115,7 +115,7 @@ fn duration(run: &Run) -> String {
 }
 
 fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
-    let Some(run) = sandbox.history_run(id)? else { anyhow::bail!("there is no run {id}") };
+    let Some(run) = sandbox.history_run(id)? else { anyhow::bail!("run {id} does not exist") };
     if let Some(path) = html {
         return super::write_page(path, printer, |out| page::run(sandbox, &run, out));
     }
@@ -161,7 +161,7 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
     Ok(Code::Success)
 }
 
-/// The files that a run changed, as recorded.
+/// Returns the recorded file changes of a run.
 pub(crate) fn changes(run: &Run) -> impl Iterator<Item = &Value> {
     run.changes.iter().filter_map(Value::as_array).flatten()
 }

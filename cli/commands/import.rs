@@ -10,10 +10,13 @@ use crate::printer::{Hinted, Printer};
 pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::Result<Code> {
     let from = args.from.display();
     let Some(to) = &global.db else {
-        return Err(Hinted::error("import where to?", format!("name the new file: `sandlite --db NEW.db import {from}`")));
+        return Err(Hinted::error(
+            "no destination database given",
+            format!("name the new file: `sandlite --db NEW.db import {from}`"),
+        ));
     };
     if to.exists() {
-        return Err(Hinted::error(format!("`{}` exists", to.display()), "import fills a new sandbox: name a new file"));
+        return Err(Hinted::error(format!("`{}` already exists", to.display()), "name a new file for the imported sandbox"));
     }
     if !args.from.exists() {
         anyhow::bail!("`{from}` does not exist");
@@ -30,7 +33,7 @@ pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::
     if printer.is_json() {
         printer.json(&json!({ "path": to, "runs": runs, "notes": notes }));
     } else {
-        printer.line(&format!("filled `{}` from `{from}` ({runs} runs in its history)", to.display()));
+        printer.line(&format!("imported `{from}` into `{}` ({runs} runs in its history)", to.display()));
         for note in notes {
             printer.note(format_args!("{}", printer.foreign(note)));
         }

@@ -9,14 +9,14 @@ use crate::exit::Code;
 use crate::printer::{Colour, Printer};
 use crate::{page, time};
 
-/// How many of the last commands are shown.
+/// Number of recent commands to show.
 const LAST: usize = 5;
 
 pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
     if let Some(path) = &args.html {
         return super::write_page(path, printer, |out| {
-            let _slow = printer.progress().slow("drawing the page");
+            let _slow = printer.progress().slow("generating the page");
             page::sandbox(&sandbox, out)
         });
     }

@@ -21,7 +21,7 @@ pub(crate) fn run(global: &Global, args: &Kv, printer: &Printer) -> anyhow::Resu
 fn get(global: &Global, key: &str, printer: &Printer) -> anyhow::Result<Code> {
     let value = super::looking_bound(global, printer)?.kv().get(key)?;
     match value {
-        None => Ok(super::answered(Err(anyhow::anyhow!("there is no key `{key}`")), printer)),
+        None => Ok(super::answered(Err(anyhow::anyhow!("key `{key}` does not exist")), printer)),
         Some(value) if printer.is_json() => {
             printer.json(&json!(KvValue::whole(key.to_owned(), value)));
             Ok(Code::Success)
@@ -41,7 +41,7 @@ fn set(global: &Global, key: &str, value: &str, text: bool, printer: &Printer) -
     let mut given = value.to_owned();
     if value == "-" {
         let read = input::bounded(std::io::stdin(), global.preset.limits().value, "standard input");
-        given = String::from_utf8(read.map_err(too_large)?).context("standard input is not text")?;
+        given = String::from_utf8(read.map_err(too_large)?).context("standard input is not UTF-8")?;
     }
     let parsed = if text { None } else { serde_json::from_str(&given).ok() };
     let value = parsed.unwrap_or(Value::String(given));
@@ -53,7 +53,7 @@ fn set(global: &Global, key: &str, value: &str, text: bool, printer: &Printer) -
 }
 
 fn too_large(error: anyhow::Error) -> anyhow::Error {
-    let hint = "it is the limit `value`: keep larger data in a file, or choose a wider preset";
+    let hint = "the limit is `value`: store larger data in a file, or use a less restrictive preset";
     if error.source().is_some() { error } else { Hinted::error(error.to_string(), hint) }
 }
 
@@ -64,7 +64,7 @@ fn delete(global: &Global, keys: &[String], printer: &Printer) -> anyhow::Result
         printer.json(&json!(deleted));
     } else {
         for key in &deleted.missing {
-            printer.error(&anyhow::anyhow!("there is no key `{key}`"));
+            printer.error(&anyhow::anyhow!("key `{key}` does not exist"));
         }
     }
     Ok(if deleted.found { Code::Success } else { Code::Failure })

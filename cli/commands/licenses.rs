@@ -3,7 +3,7 @@
 use crate::exit::Code;
 use crate::printer::Printer;
 
-/// Our own licence.
+/// Our own license.
 const OURS: &str = include_str!("../../LICENSE");
 
 pub(crate) fn run(printer: &Printer) -> anyhow::Result<Code> {

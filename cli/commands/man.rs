@@ -1,4 +1,4 @@
-//! `sandlite man`: the manual pages, one for each verb, made from the same words as `--help`.
+//! `sandlite man`: writes the manual pages, one for each verb, from the text of `--help`.
 
 use anyhow::Context as _;
 use clap::CommandFactory as _;

@@ -1,4 +1,4 @@
-//! `sandlite mcp`: the sandbox as tools for an agent.
+//! `sandlite mcp`: serves the sandbox as tools for an agent.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::exit::Code;
 use crate::printer::Printer;
 
 pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Result<Code> {
-    // Standard output belongs to the protocol: everything else goes to standard error.
+    // Standard output carries the protocol, so everything else goes to standard error.
     let teller = printer.clone();
     let host =
         crate::engine::with_shipped(Host::builder()).progress(move |what| teller.note(format_args!("{what} …"))).build()?;
@@ -43,7 +43,9 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
         tools: (!args.tools.is_empty()).then(|| args.tools.clone()),
         ..Settings::new(host, global.preset.limits())
     };
-    let service = Service::new(super::viewed(global, builder.open()?)?, settings)?;
+    let (opened, servers) =
+        super::servers::attach_file(builder.open()?, args.mcp_servers.as_deref(), &args.mcp_confirm, printer)?;
+    let service = Service::new(super::viewed(global, opened)?, settings)?;
     match args.http {
         None => serve_stdio(service)?,
         Some(address) => {
@@ -58,6 +60,7 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
             serve_http(service, listen, |address| printer.note(format_args!("listening on http://{address}/mcp")))?;
         }
     }
+    servers.close();
     Ok(Code::Success)
 }
 

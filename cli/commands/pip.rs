@@ -1,4 +1,4 @@
-//! `sandlite pip`: pure-Python packages of the sandbox, from wheel files or, through this machine's own pip, by name.
+//! `sandlite pip`: installs pure-Python packages from wheel files or, through this machine's pip, by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 use crate::{host_pip, input};
 
-const WITHOUT_PIP: &str = "fetch the wheel elsewhere and name the file: `sandlite pip install ./NAME.whl`";
+const WITHOUT_PIP: &str = "download the wheel elsewhere and name the file: `sandlite pip install ./NAME.whl`";
 
-/// Largest file of requirements.
+/// Maximum size of a requirements file.
 const REQUIREMENTS_MAX: ByteSize = ByteSize(1 << 20);
 
 pub(crate) fn run(global: &Global, args: &Pip, printer: &Printer) -> anyhow::Result<Code> {
@@ -43,7 +43,7 @@ fn install(global: &Global, args: &PipInstall, printer: &Printer) -> anyhow::Res
     };
     let mut trouble = None;
     let fetching = |words: &[String]| {
-        printer.progress().spin("fetching packages");
+        printer.progress().spin("downloading packages");
         fetch(words).map_err(|error| {
             let text = format!("{error:#}");
             trouble = Some(error);
@@ -70,13 +70,13 @@ fn install(global: &Global, args: &PipInstall, printer: &Printer) -> anyhow::Res
         }
         if !done.missing.is_empty() {
             let missing: Vec<_> = done.missing.iter().map(|requirement| format!("`{}`", printer.foreign(requirement))).collect();
-            printer.note(format_args!("needed and not installed: {}", missing.join(", ")));
+            printer.note(format_args!("missing dependencies: {}", missing.join(", ")));
         }
     }
     Ok(if done.refused.is_empty() { Code::Success } else { Code::Failure })
 }
 
-// The names in a file of requirements; files that it names are beside it.
+// Returns the names in a requirements file. Files that it includes are relative to its directory.
 fn required(path: &Path) -> anyhow::Result<Vec<String>> {
     let text = |path: &Path| -> anyhow::Result<String> {
         let bytes = input::bounded(input::regular_file(path)?, REQUIREMENTS_MAX, &format!("`{}`", path.display()))?;
@@ -91,7 +91,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     input::bounded(input::regular_file(path)?, Packages::WHEEL_MAX, &format!("`{}`", path.display()))
 }
 
-// What looks like a path is one; pip's own rule, without its other ways to name a package.
+// An argument that looks like a path is a path. This is pip's rule, without pip's other forms of requirements.
 fn is_file(package: &str) -> bool {
     let has_ending = Path::new(package).extension().is_some_and(|extension| extension == "whl");
     (package.contains('/') || has_ending) && !package.contains("://")
@@ -101,7 +101,7 @@ fn file_name(file: &str) -> String {
     Path::new(file).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Wheels through the machine's own pip.
+/// Downloads wheels with the machine's pip.
 pub(super) fn fetch(words: &[String]) -> anyhow::Result<Fetched> {
     let directory = tempfile::tempdir().context("cannot create a directory for the download")?;
     if let Err(stderr) = host_pip::run(words, directory.path(), WITHOUT_PIP)? {

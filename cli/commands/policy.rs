@@ -1,4 +1,4 @@
-//! `sandlite policy`: the rules that are stored with the sandbox.
+//! `sandlite policy`: manages the policy stored in the sandbox.
 
 use runtime::Sandbox;
 use serde_json::json;

@@ -13,8 +13,8 @@ pub(crate) fn run(global: &Global, args: &Python, printer: &Printer) -> anyhow::
         return interactive::run(global, &args.options, Tongue::Python, printer);
     }
     if args.options.session.is_some() {
-        let hint = "`sandlite python` on a terminal remembers; from call to call, use files or `sandlite kv`";
-        return Err(Hinted::error("a session keeps the state of bash; Python's ends with its process", hint));
+        let hint = "run `sandlite python` interactively to keep state; between calls, use files or `sandlite kv`";
+        return Err(Hinted::error("`--session` is not supported for Python: its state ends with its process", hint));
     }
     super::run::refuse_unknown_input(&args.options, is_bare || args.args.first().is_some_and(|first| first == "-"))?;
     let rest = args.args.iter().map(String::as_str);

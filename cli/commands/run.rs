@@ -1,4 +1,4 @@
-//! What `bash` and `python` have in common: options of a run, output as it comes, the result.
+//! Shared parts of `bash` and `python`: options of a run, streaming output, the result.
 
 use std::path::{Path, PathBuf};
 
@@ -13,20 +13,23 @@ use crate::input;
 use crate::interrupt::Interrupts;
 use crate::printer::{Hinted, Printer};
 
-/// Runs a command and tells how it went.
+/// Runs a command and reports its result.
 pub(crate) fn run(global: &Global, options: &RunOptions, command: Command, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
-    let sandbox = super::at(global, with_places(super::builder(global, printer), options)?.open_for(&command)?)?;
+    let opened = with_places(super::builder(global, printer), options)?.open_for(&command)?;
+    let (opened, servers) = super::servers::attach(opened, options, printer)?;
+    let sandbox = super::at(global, opened)?;
     let sandbox = match &options.onto {
         Some(file) => onto(&sandbox, file)?,
         None => sandbox,
     };
     let code = run_in(&sandbox, &interrupts, options, command, printer)?;
+    servers.close();
     close(sandbox, options.onto.is_some() || super::database(global).is_some());
     Ok(code)
 }
 
-/// Runs a command in a sandbox that is open, and tells how it went.
+/// Runs a command in an open sandbox and reports its result.
 pub(crate) fn run_in(
     sandbox: &Sandbox,
     interrupts: &Interrupts,
@@ -38,7 +41,7 @@ pub(crate) fn run_in(
     let mut command = match (options.record, &options.stdin) {
         (false, file) => input::feed(command, file.as_deref())?,
         (true, None) => command,
-        // What is recorded must be known before the command begins.
+        // Recorded input must be known before the command starts.
         (true, Some(file)) => command.stdin(std::fs::read(file).with_context(|| format!("cannot read `{}`", file.display()))?),
     };
     if !printer.is_json() {
@@ -58,7 +61,7 @@ pub(crate) fn run_in(
     Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
 }
 
-/// Refuses to record a script that comes from our own standard input.
+/// Rejects recording a script that is read from our standard input.
 pub(crate) fn refuse_unknown_input(options: &RunOptions, is_script: bool) -> anyhow::Result<()> {
     if options.record && options.stdin.is_none() && is_script {
         let hint = "name the command with `-c`, or the script with `--stdin FILE`";
@@ -67,15 +70,15 @@ pub(crate) fn refuse_unknown_input(options: &RunOptions, is_script: bool) -> any
     Ok(())
 }
 
-// A new sandbox that continues from what this one shows.
+// Creates a new sandbox that continues from the state of this one.
 fn onto(sandbox: &Sandbox, file: &Path) -> anyhow::Result<Sandbox> {
     if file.exists() {
-        return Err(Hinted::error(format!("`{}` exists", file.display()), "the result is a new sandbox: name a new file"));
+        return Err(Hinted::error(format!("`{}` already exists", file.display()), "name a new file for the fork"));
     }
     Ok(sandbox.fork_to(file)?)
 }
 
-// The process is about to end, and the system takes memory back faster than we could: only a file needs to be closed.
+// The process is about to exit and the system frees memory faster than we could; only files need to be closed.
 fn close(sandbox: Sandbox, has_file: bool) {
     std::mem::forget(sandbox.host().clone());
     if !has_file {
@@ -83,7 +86,7 @@ fn close(sandbox: Sandbox, has_file: bool) {
     }
 }
 
-/// The command with its output going to our own.
+/// Connects the command's output to our own.
 pub(crate) fn passed_on(mut command: Command, options: &RunOptions, printer: &Printer) -> Command {
     for stream in [Stream::Stdout, Stream::Stderr] {
         let pass_on = printer.pass_on(stream, options.raw, command.cancel());
@@ -92,13 +95,13 @@ pub(crate) fn passed_on(mut command: Command, options: &RunOptions, printer: &Pr
     command
 }
 
-/// Says what the output itself does not say.
+/// Prints details that the output itself does not contain.
 pub(crate) fn tell(output: &Output, printer: &Printer) {
     if let Some(reached) = output.status.limit() {
         printer.limit(reached);
     }
     if let Some(message) = &output.refused {
-        printer.note(format_args!("changes refused by a hook: {message}"));
+        printer.note(format_args!("changes rejected by a hook: {message}"));
     }
     if output.restarted {
         printer.note(runtime::RESTARTED);
@@ -115,18 +118,18 @@ pub(crate) fn tell(output: &Output, printer: &Printer) {
     ));
 }
 
-/// A script that the sandbox does not have may be one of this machine, or a command line without its `-c`.
+/// A script missing from the sandbox may be a file on this machine, or a command line without `-c`.
 pub(crate) fn hint_at_script(args: &[String], verb: &str, printer: &Printer) {
     let Some(script) = args.first() else { return };
     if Path::new(script).is_file() {
-        printer.hint(&format!("`{script}` is a file of this machine: `sandlite {verb} < {script}` runs it"));
+        printer.hint(&format!("`{script}` is a file on this machine: run it with `sandlite {verb} < {script}`"));
     } else if script.contains([' ', '(', ';', '|']) || !script.contains(['/', '.']) {
         let words = args.join(" ").replace('\'', r"'\''");
-        printer.hint(&format!("a command line comes after `-c`: `sandlite {verb} -c '{words}'`"));
+        printer.hint(&format!("use `-c` for a command line: `sandlite {verb} -c '{words}'`"));
     }
 }
 
-/// The sandbox with the files and directories of this machine that the options name.
+/// Adds the files and directories named by the options to the sandbox.
 pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow::Result<Builder> {
     builder = builder.python(options.python.into());
     for (host, guest) in &options.file {
@@ -141,7 +144,7 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
     Ok(options.mounts.give(builder))
 }
 
-/// The sandbox with these programs: installed, or modules of this machine.
+/// Adds programs to the sandbox: installed ones, or modules on this machine.
 pub(crate) fn with_programs(builder: Builder, programs: &[(String, Option<PathBuf>)]) -> anyhow::Result<Builder> {
     programs.iter().try_fold(builder, |builder, (name, file)| {
         Ok(match file {
@@ -151,7 +154,7 @@ pub(crate) fn with_programs(builder: Builder, programs: &[(String, Option<PathBu
     })
 }
 
-/// The command as the options want it.
+/// Applies the options to the command.
 pub(crate) fn with_options(mut command: Command, options: &RunOptions) -> Command {
     for (name, value) in &options.env {
         command = command.env(name, value);

@@ -1,4 +1,4 @@
-//! `sandlite skill`: packages that an agent can find, read and run.
+//! `sandlite skill`: manages and runs skills.
 
 mod bring;
 mod look;
@@ -15,7 +15,7 @@ use crate::args::{Global, Skill, SkillVerb};
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
-/// The variable that names the catalog where `--skills` does not.
+/// The environment variable that names the catalog if `--skills` is absent.
 const VARIABLE: &str = "SANDLITE_SKILLS";
 
 pub(crate) fn run(global: &Global, args: &Skill, printer: &Printer) -> anyhow::Result<Code> {
@@ -41,20 +41,20 @@ fn perform(global: &Global, args: &Skill, printer: &Printer) -> anyhow::Result<C
     }
 }
 
-/// The catalog that the words or the environment name.
+/// Opens the catalog selected by the arguments or the environment.
 pub(crate) fn open(global: &Global, named: Option<&Path>) -> anyhow::Result<Skills> {
     let catalog = catalog(global, named)?;
     Ok(Skills::with_start(catalog, global.preset.limits(), || crate::engine::settings().build()))
 }
 
-/// The directory of this machine that shows a catalog's skills.
+/// Returns the directory on this machine that presents the skills of a catalog.
 pub(crate) fn shown(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let catalog = Catalog::open(&place(named)?).map_err(|error| hinted(error.into()))?;
     let skills = Skills::with_start(catalog, runtime::Preset::Normal.limits(), || crate::engine::settings().build());
     skills.directory().map_err(|error| hinted(error.into()))
 }
 
-/// The same catalog as [`open`] with a host that runs already.
+/// Same as [`open`], with a host that is already running.
 #[cfg(feature = "mcp")]
 pub(crate) fn open_with(global: &Global, named: Option<&Path>, host: runtime::Host) -> anyhow::Result<Skills> {
     Ok(Skills::new(catalog(global, named)?, &host, global.preset.limits()))
@@ -71,7 +71,7 @@ fn catalog(global: &Global, named: Option<&Path>) -> anyhow::Result<Catalog> {
     opened.map_err(|error| hinted(error.into()))
 }
 
-/// Where the catalog is.
+/// Returns the location of the catalog.
 fn place(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(named) = named {
         return Ok(named.to_owned());
@@ -79,17 +79,17 @@ fn place(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let data = || variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")));
     let own = || data().map(|data| data.join("sandlite/skills"));
-    variable(VARIABLE)
-        .or_else(own)
-        .ok_or_else(|| Hinted::error("no catalog of skills: there is no home directory", "name one with `--skills DIR`"))
+    variable(VARIABLE).or_else(own).ok_or_else(|| {
+        Hinted::error("cannot locate the skill catalog: no home directory", "name the catalog with `--skills DIR`")
+    })
 }
 
-// A file, or what is to be one by its name.
+// An existing file, or a name that denotes one.
 fn is_sandbox(place: &Path) -> bool {
     place.is_file() || !place.is_dir() && place.extension().is_some_and(|extension| extension == "db")
 }
 
-// An error of the library with what to do about it.
+// Converts an error of the library, keeping its hint.
 fn hinted(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<skills::Error>() {
         Ok(skills::Error::Runtime(error)) => error.into(),
@@ -101,7 +101,7 @@ fn hinted(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Performs an action and prints its answer: the data, or the text.
+/// Performs an action and prints its result as JSON or text.
 fn act(skills: &Skills, name: &str, arguments: &Value, printer: &Printer) -> anyhow::Result<Code> {
     print(&answer(skills, name, arguments)?, printer)
 }

@@ -11,7 +11,7 @@ use crate::printer::{Hinted, Printer};
 
 pub(crate) fn log(global: &Global, args: &Log, printer: &Printer) -> anyhow::Result<Code> {
     let path = args.path.as_deref().map(super::fs::guest);
-    // A digest that is computed is kept in the file.
+    // A computed digest is stored in the file.
     let sandbox = if args.digest { super::existing(global, printer)? } else { super::looking(global, printer)? };
     act(&sandbox, "log", json!({ "path": path, "limit": args.limit, "digest": args.digest }), printer)
 }
@@ -102,7 +102,7 @@ pub(crate) fn apply(global: &Global, args: &Apply, printer: &Printer) -> anyhow:
     let arguments = json!({ "directory": args.directory, "since": args.since, "path": path, "dry_run": args.dry_run });
     let action = actions::find("apply").ok_or_else(|| anyhow::anyhow!("unknown action `apply`"))?;
     let answer = match action.prepare(arguments)?.run(&Context::new(sandbox)) {
-        // Conflicts are an answer, not a failure of ours.
+        // Conflicts are a result, not a failure.
         Err(error @ runtime::Error::Conflicts { .. }) => return Ok(super::answered(Err(error.into()), printer)),
         answer => answer?,
     };
@@ -111,7 +111,7 @@ pub(crate) fn apply(global: &Global, args: &Apply, printer: &Printer) -> anyhow:
     Ok(if has_conflicts { Code::Failure } else { Code::Success })
 }
 
-// The whole patch goes out as it is: it is for a program.
+// The patch is written unmodified because a program reads it.
 fn write_patch(compared: &Comparison, below: &str, printer: &Printer) -> anyhow::Result<Code> {
     let mut patch = Vec::new();
     compared.write_patch(below, &mut patch)?;
@@ -119,7 +119,7 @@ fn write_patch(compared: &Comparison, below: &str, printer: &Printer) -> anyhow:
     Ok(if compared.differences.is_empty() { Code::Success } else { Code::Failure })
 }
 
-// A sandbox that exists, with the directories that its commands had.
+// Opens an existing sandbox with the directories that its commands used.
 fn mounted(global: &Global, mounts: &[Mount], printer: &Printer) -> anyhow::Result<Sandbox> {
     super::existing_with(global, printer, |builder| mounts.iter().fold(builder, |builder, mount| builder.mount(mount.clone())))
 }
@@ -160,7 +160,7 @@ pub(crate) fn prune(global: &Global, args: &Prune, printer: &Printer) -> anyhow:
     act(&super::existing(global, printer)?, "prune_versions", arguments, printer)
 }
 
-// Performs an action and prints its answer: the data, or the text.
+// Performs an action and prints its result as JSON or text.
 fn act(sandbox: &Sandbox, name: &str, arguments: Value, printer: &Printer) -> anyhow::Result<Code> {
     let action = actions::find(name).ok_or_else(|| anyhow::anyhow!("unknown action `{name}`"))?;
     let answer = action.prepare(arguments)?.run(&Context::new(sandbox.clone()))?;

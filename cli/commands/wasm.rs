@@ -1,4 +1,4 @@
-//! `sandlite wasm`: one run of a module of this machine.
+//! `sandlite wasm`: runs a module from this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::interrupt::Interrupts;
 use crate::printer::{Hinted, Printer};
 use crate::{engine, input};
 
-/// The name of a module whose file is called something that no program can be.
+/// The program name for a module whose file name is not a valid program name.
 const NAMELESS: &str = "program.wasm";
 
-/// Where directories of this machine are while a module works on them.
+/// Where directories of this machine appear while a module works on them.
 const PLACES: &str = "/mnt";
 
 pub(crate) fn run(global: &Global, args: &Wasm, printer: &Printer) -> anyhow::Result<Code> {
@@ -27,7 +27,7 @@ pub(crate) fn run(global: &Global, args: &Wasm, printer: &Printer) -> anyhow::Re
     let sandbox = super::at(global, with_places(builder, &options)?.open_for(&command)?)?;
     let given = args.dir.iter().enumerate().map(|(number, (host, name))| give(&sandbox, number, host, name));
     let given = given.collect::<anyhow::Result<Vec<_>>>()?;
-    // As with other engines, a module that is given nothing can reach nothing.
+    // As in other engines, a module without directories cannot reach any file.
     let has_files = super::database(global).is_some() || !args.mount.is_empty() || !args.file.is_empty();
     let command = if given.is_empty() && has_files {
         command
@@ -38,13 +38,13 @@ pub(crate) fn run(global: &Global, args: &Wasm, printer: &Printer) -> anyhow::Re
     for given in &given {
         let copy = sandbox.export_changes(&given.mark, &given.host)?;
         for path in &copy.skipped {
-            printer.note(format_args!("`{path}` is not brought back: it leads out of `{}`", given.host.display()));
+            printer.note(format_args!("`{path}` was not copied back: it leads out of `{}`", given.host.display()));
         }
     }
     Ok(code)
 }
 
-/// A directory of this machine that the module works on.
+/// A directory on this machine that the module works on.
 struct Given {
     host: PathBuf,
     name: String,
@@ -54,12 +54,12 @@ struct Given {
 
 fn give(sandbox: &Sandbox, number: usize, host: &Path, name: &str) -> anyhow::Result<Given> {
     let place = format!("{PLACES}/{number}");
-    sandbox.import_tree(host, &place).with_context(|| format!("cannot give the module `{}`", host.display()))?;
+    sandbox.import_tree(host, &place).with_context(|| format!("cannot copy `{}` for the module", host.display()))?;
     let mark = sandbox.mark_tree(&place)?;
     Ok(Given { host: host.to_owned(), name: name.to_owned(), place, mark })
 }
 
-// The program is called as its file is, if that can be.
+// The program is named after its file if that is a valid name.
 fn program(file: &Path, wasm: &[u8], builder: Builder) -> (String, Builder) {
     let is_name = |name: &&str| {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+');
@@ -74,8 +74,8 @@ fn builder(global: &Global, args: &Wasm, printer: &Printer) -> anyhow::Result<Bu
         return Ok(super::builder(global, printer));
     }
     if global.db.is_some() {
-        let hint = "copy the directory in with `sandlite fs put`, or show it with `--mount`";
-        return Err(Hinted::error("cannot use `--dir` on the files of a sandbox: it works in memory", hint));
+        let hint = "copy the directory in with `sandlite fs put`, or mount it with `--mount`";
+        return Err(Hinted::error("cannot use `--dir` with a sandbox file: it works in memory", hint));
     }
     Ok(global.preset.give(engine::give(Sandbox::builder())).wait(global.wait.0))
 }

@@ -1,4 +1,4 @@
-//! `sandlite watch`: what is committed, as it is committed.
+//! `sandlite watch`: prints changes as they are committed.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::args::{Global, Watch};
 use crate::exit::Code;
 use crate::printer::Printer;
 
-/// How long to wait at a time.
+/// Duration of one wait.
 const STEP: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(global: &Global, args: &Watch, printer: &Printer) -> anyhow::Result<Code> {
@@ -32,12 +32,12 @@ pub(crate) fn run(global: &Global, args: &Watch, printer: &Printer) -> anyhow::R
         if args.once {
             return Ok(Code::Success);
         }
-        // A signal ends us: what was not acknowledged is printed again.
+        // A signal terminates us; unacknowledged changes are printed again next time.
         while !sandbox.wait_for_version(page.version, STEP, &Cancel::default())? {}
     }
 }
 
-// The version to start after.
+// Returns the version to start after.
 fn start(sandbox: &Sandbox, args: &Watch) -> anyhow::Result<Option<i64>> {
     if let Some(consumer) = &args.consumer {
         return Ok(sandbox.cursor(consumer)?);

@@ -1,21 +1,21 @@
-//! What a half-typed word could become: files of the sandbox, and programs where a command begins; in Python, names and attributes.
+//! Completion of a partial word: files of the sandbox, and programs at the start of a command; in Python, names and attributes.
 
 use runtime::{Command, FileType, PythonSession, Sandbox};
 
 use crate::printer::is_deceptive;
 
-/// A word of a command line that ends at the cursor.
+/// A word on a command line that ends at the cursor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// Where it begins, in characters.
+    /// Its start, in characters.
     pub(super) start: usize,
-    /// What stands there.
+    /// Its text.
     pub(super) text: String,
-    /// Whether a command begins here.
+    /// Whether a command starts here.
     pub(super) is_command: bool,
 }
 
-/// The word that ends `before`.
+/// Returns the word that ends `before`.
 pub(super) fn last_word(before: &str) -> Word {
     let ends = |c: char| c.is_whitespace() || "|&;<>()`\"'=".contains(c);
     let start_byte = before.rfind(ends).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
@@ -28,7 +28,7 @@ pub(super) fn last_word(before: &str) -> Word {
     Word { start: rest.chars().count(), text: text.to_owned(), is_command: after_operator || after_word }
 }
 
-/// The paths that begin with `text`; directories end with `/`.
+/// Returns the paths that start with `text`; directories end with `/`.
 pub(super) fn files(sandbox: &Sandbox, cwd: &str, home: &str, text: &str) -> Vec<String> {
     let (typed, prefix) = text.rsplit_once('/').map_or(("", text), |(_, prefix)| text.split_at(text.len() - prefix.len()));
     let directory = match typed {
@@ -50,11 +50,11 @@ pub(super) fn files(sandbox: &Sandbox, cwd: &str, home: &str, text: &str) -> Vec
     paths.collect()
 }
 
-/// What a tab inside a line of Python indents.
+/// The indentation that a tab inserts within a line of Python.
 const INDENT: &str = "    ";
 
-/// Where the last name of some Python begins, in characters, and what it could become. The session's own interpreter is asked, on
-/// the files of `scratch`: looking leaves nothing behind.
+/// Returns the start of the last name in some Python, in characters, and its completions. They are computed by the session's own
+/// interpreter on the files of `scratch`, so nothing is stored.
 pub(super) fn python(session: &mut PythonSession, scratch: &Sandbox, before: &str) -> (usize, Vec<String>) {
     let end = before.chars().count();
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -68,7 +68,7 @@ pub(super) fn python(session: &mut PythonSession, scratch: &Sandbox, before: &st
     (end - name.typed.chars().count(), choices)
 }
 
-/// `a.b.c`: an object, and the beginning of a name in it.
+/// `a.b.c`: an object and the prefix of an attribute name.
 #[derive(Debug, PartialEq, Eq)]
 struct DottedName<'a> {
     object: Option<&'a str>,
@@ -79,7 +79,7 @@ impl<'a> DottedName<'a> {
     fn at_the_end_of(line: &'a str) -> Option<Self> {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
         let start = line.rfind(|c| !is_part(c)).map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
-        // What follows a closing bracket or quote is an attribute of something that would have to be computed.
+        // After a closing bracket or quote, the object would have to be computed.
         let dotted = Some(&line[start..]).filter(|dotted| !dotted.is_empty() && !dotted.starts_with('.'))?;
         let (object, typed) = dotted.rsplit_once('.').map_or((None, dotted), |(object, typed)| (Some(object), typed));
         let is_name = |name: &str| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
@@ -87,7 +87,7 @@ impl<'a> DottedName<'a> {
         (is_object && (typed.is_empty() || is_name(typed))).then_some(Self { object, typed })
     }
 
-    // Python that prints the choices. Names that begin with an underscore are for those who type one.
+    // Python code that prints the completions. Names with a leading underscore are listed only after an underscore.
     fn question(&self) -> String {
         let names = match self.object {
             Some(object) => format!("dir({object})"),
@@ -99,7 +99,7 @@ impl<'a> DottedName<'a> {
     }
 }
 
-// A name as it must be typed. What a terminal would obey is not offered at all.
+// Returns a name as it must be typed. Names with control characters are not offered.
 fn quoted(name: &str) -> String {
     let mut typed = String::new();
     for c in name.chars() {

@@ -1,8 +1,8 @@
-//! The line editor: keys in, a whole command out. The usual keys of a shell, history, search and completion.
+//! The line editor: reads keys and returns a whole command. Supports the usual keys of a shell, history, search and completion.
 //!
-//! Our own, on termion's keys. `rustyline` 18 draws no continuation prompt, so a block of Python could not be told from a new
-//! command; `reedline` 0.48 does, with `chrono`, `crossterm` and some twenty crates more. Both read the terminal themselves and
-//! keep what they read: a command that runs next would not get the lines that were typed ahead for it.
+//! Written for this program, on termion's keys. `rustyline` 18 has no continuation prompt, so a block of Python could not be
+//! distinguished from a new command. `reedline` 0.48 has one, but depends on `chrono`, `crossterm` and some twenty more crates.
+//! Both read the terminal themselves and keep what they read, so a command that runs next would not receive type-ahead.
 
 use std::io::{self, Write};
 
@@ -13,44 +13,44 @@ use super::line::Line;
 use super::screen::{Screen, View};
 use crate::printer::shown;
 
-/// What a user typed.
+/// The result of reading a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     /// A whole command.
     Command(String),
-    /// Ctrl-C: nothing, from the start again.
+    /// Ctrl-C: discard the input and start again.
     Nothing,
-    /// Ctrl-D, or the terminal is gone.
+    /// Ctrl-D, or the terminal was closed.
     End,
 }
 
-/// What the editor asks of the language.
+/// The operations that depend on the language.
 pub(super) trait Language {
-    /// Whether a text is a whole command: else Enter begins another line.
+    /// Returns whether a text is a complete command; otherwise Enter starts another line.
     fn is_complete(&mut self, text: &str) -> bool;
 
-    /// Where the word that ends `before` begins, in characters, and what it could become.
+    /// Returns the start of the word that ends `before`, in characters, and its completions.
     fn complete(&mut self, before: &str) -> (usize, Vec<String>);
 
-    /// What follows a word that is complete.
+    /// Returns the text to insert after a completed word.
     fn after_word(&self) -> &'static str;
 }
 
 /// A prompt.
 #[derive(Clone, Debug)]
 pub(super) struct Prompt {
-    /// As it is written.
+    /// The text as written to the terminal.
     pub(super) text: String,
     /// Its width on the terminal.
     pub(super) width: usize,
-    /// Before further lines.
+    /// The prompt of continuation lines.
     pub(super) continuation: &'static str,
 }
 
-/// How many choices are listed; more would scroll everything away.
+/// Maximum number of completions to list, so that they do not scroll everything else away.
 const CHOICES: usize = 100;
 
-/// What terminals are asked for, so that pasted lines are not run one by one.
+/// Enables bracketed paste, so that pasted lines are not run one by one.
 const PASTE_MARKED: &str = "\x1b[?2004h";
 const PASTE_PLAIN: &str = "\x1b[?2004l";
 
@@ -60,26 +60,26 @@ pub(super) struct Editor {
     cut: String,
 }
 
-/// One command while it is typed.
+/// A command being typed.
 struct Editing<'a> {
     prompt: &'a Prompt,
     line: Line,
     screen: Screen,
-    /// How far back in the history we are, and what was typed before going there.
+    /// The position in the history, and the text typed before moving there.
     back: usize,
     typed: Line,
-    /// What Ctrl-R looks for.
+    /// The search text of Ctrl-R.
     search: Option<String>,
 }
 
-/// What comes after a key.
+/// What to do after a key.
 enum Next {
     Edit,
     Typed(Typed),
 }
 
 impl Editor {
-    /// An editor whose history has these commands, oldest first.
+    /// Creates an editor whose history contains these commands, oldest first.
     pub(super) fn new(keyboard: Keyboard, history: Vec<String>) -> Self {
         Self { keyboard, history, cut: String::new() }
     }
@@ -101,7 +101,7 @@ impl Editor {
                 Pressed::Gone => Next::Typed(Typed::End),
             };
             if let Next::Typed(typed) = next {
-                // The cursor leaves the text before anything else is written.
+                // The cursor moves out of the text before anything else is written.
                 editing.search = None;
                 editing.line.move_to(editing.line.end());
                 editing.draw(out)?;
@@ -185,7 +185,7 @@ impl Editor {
         editing.back = back;
     }
 
-    // While searching, text changes what is looked for; every other key ends the search and keeps what was found.
+    // While searching, text changes the search; every other key ends the search and keeps the match.
     fn search(&mut self, key: Key, editing: &mut Editing<'_>) -> Next {
         let mut wanted = editing.search.clone().unwrap_or_default();
         let from = match key {

@@ -1,4 +1,4 @@
-//! What is typed: read by one thread, for the line editor between commands and for a command's standard input while it runs.
+//! Keyboard input, read by one thread: for the line editor between commands, and for a command's standard input while it runs.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write as _};
@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 use runtime::{ChildStdin, Command};
 use termion::event::{Event, Key, parse_event};
 
-/// An Escape that nothing follows for so long is the key of that name; else it begins the code of another key.
+/// An Escape not followed by another byte within this time is the Escape key; otherwise it starts the code of another key.
 const ESCAPE_ALONE: Duration = Duration::from_millis(50);
 
-/// What the key sends to a program that reads every key.
+/// The byte that Ctrl-D sends to a program that reads single keys.
 const CTRL_D: u8 = 4;
 
-/// What terminals put around pasted text; before it, after the Escape.
+/// The sequences that terminals put around pasted text, without the Escape.
 const PASTE_BEGINS: &[u8] = b"[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
-/// One thing that the user did.
+/// One input event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Pressed {
     /// A key.
     Key(Key),
-    /// Text that came at once.
+    /// Text that arrived at once.
     Paste(String),
-    /// The terminal is gone.
+    /// The terminal was closed.
     Gone,
 }
 
@@ -50,12 +50,12 @@ struct State {
 #[derive(Clone, Copy, Debug)]
 enum Typed {
     Byte(u8),
-    /// Ctrl-D on an empty line, which ends a command's input and not the terminal.
+    /// Ctrl-D on an empty line, which ends a command's input but not the terminal.
     End,
 }
 
 impl Keyboard {
-    /// Starts to read standard input.
+    /// Starts reading standard input.
     pub(super) fn open() -> io::Result<Self> {
         Self::over(io::stdin())
     }
@@ -68,7 +68,7 @@ impl Keyboard {
             let mut last_end = None::<Instant>;
             loop {
                 match source.read(&mut buffer) {
-                    // A terminal that was hung up reports its end without pause.
+                    // A terminal that was hung up reports end of file continuously.
                     Ok(0) if last_end.is_some_and(|end| end.elapsed() < Duration::from_millis(5)) => break,
                     Ok(0) => {
                         last_end = Some(Instant::now());
@@ -85,7 +85,7 @@ impl Keyboard {
         Ok(keyboard)
     }
 
-    /// The next thing pressed.
+    /// Returns the next event.
     pub(super) fn next(&self) -> Pressed {
         loop {
             let Some(first) = self.byte(None) else { return Pressed::Gone };
@@ -124,12 +124,12 @@ impl Keyboard {
         }
         match state.typed.pop_front()? {
             Typed::Byte(byte) => Some(byte),
-            // Pressed a moment before the editor had the terminal.
+            // Typed just before the editor took over the terminal.
             Typed::End => Some(CTRL_D),
         }
     }
 
-    /// A command begins: what is typed goes to it as it asks, a line at a time. The rest is for the editor.
+    /// Starts routing input to a command, one line per read. The rest stays for the editor.
     pub(super) fn feed(&self, command: Command) -> Command {
         self.0.state().command_ended = false;
         let shared = Arc::clone(&self.0);
@@ -140,7 +140,7 @@ impl Keyboard {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || shared.type_for(stdin));
             }
-            // Under the lock, so that it is not missed by who is about to wait.
+            // Under the lock, so that a thread about to wait does not miss it.
             let _state = shared.state();
             shared.changed.notify_all();
         });
@@ -148,7 +148,7 @@ impl Keyboard {
         command.typed()
     }
 
-    /// The command has ended: what is typed belongs to the editor again.
+    /// Routes input to the editor again after a command ended.
     pub(super) fn take_back(&self) {
         self.0.state().command_ended = true;
         self.0.changed.notify_all();
@@ -170,7 +170,7 @@ impl Shared {
         matches!(waited.unwrap_or_else(PoisonError::into_inner).0.typed.front(), Some(Typed::Byte(_)))
     }
 
-    // Takes these bytes if they are what was typed next. A terminal writes a key's code at once.
+    // Consumes these bytes if they come next. A terminal writes a key's code at once.
     fn take(&self, code: &[u8]) -> bool {
         let mut state = self.state();
         let next = state.typed.iter().take(code.len()).map_while(|typed| match typed {
@@ -192,7 +192,7 @@ impl Shared {
         }
     }
 
-    // A line that was typed for the running command; nothing at the end of its input, `None` at its own end.
+    // Returns a line typed for the running command; an empty one at the end of its input, `None` when the command ended.
     fn for_command(&self, is_wanted: impl Fn() -> bool) -> Option<Vec<u8>> {
         let state = self.state();
         let waiting = |state: &mut State| !state.command_ended && !state.gone && (state.typed.is_empty() || !is_wanted());
@@ -203,7 +203,7 @@ impl Shared {
         let mut line = Vec::new();
         while let Some(&Typed::Byte(byte)) = state.typed.front() {
             state.typed.pop_front();
-            // What was typed ahead, while the editor had the terminal, has its Enter key as the terminal sends it.
+            // In type-ahead, the Enter key is encoded as the terminal sends it.
             line.push(if byte == b'\r' { b'\n' } else { byte });
             if line.ends_with(b"\n") {
                 return Some(line);

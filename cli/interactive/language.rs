@@ -1,22 +1,22 @@
-//! The two languages of the interactive shell: how they prompt, when a command is whole, and what runs it.
+//! The two languages of the interactive shell: their prompts, how to recognize a complete command, and how to run it.
 
 use runtime::{Command, Error, HOME, Output, PythonSession, Sandbox, Session};
 
 use super::complete;
 use super::editor::{Language, Prompt};
 
-/// A conversation in one language.
+/// An interactive session in one language.
 pub(super) struct Conversation {
     speaker: Speaker,
-    /// What completion looks at: files without a row for each look.
+    /// The sandbox that completion reads, without creating runs.
     looking: Sandbox,
-    /// Where commands are only checked, never kept.
+    /// The sandbox in which commands are only checked, never stored.
     scratch: Sandbox,
     scratch_python: Option<PythonSession>,
     programs: Option<Vec<String>>,
-    /// Where a new session begins.
+    /// The initial directory of a new session.
     start: String,
-    /// The status of a command that was interrupted: the next one finds it in `$?`.
+    /// The status of an interrupted command, which the next command finds in `$?`.
     interrupted: Option<u8>,
 }
 
@@ -26,12 +26,12 @@ enum Speaker {
 }
 
 impl Conversation {
-    /// Bash, whose variables, functions and directory live on in a session.
+    /// Bash, whose variables, functions and directory persist in a session.
     pub(super) fn bash(session: Session, looking: Sandbox, scratch: Sandbox) -> Self {
         Self::new(Speaker::Bash(session), looking, scratch)
     }
 
-    /// Python, whose interpreter lives on.
+    /// Python, whose interpreter persists.
     pub(super) fn python(session: PythonSession, looking: Sandbox, scratch: Sandbox) -> Self {
         Self::new(Speaker::Python(session), looking, scratch)
     }
@@ -41,12 +41,12 @@ impl Conversation {
         Self { speaker, looking, scratch, scratch_python: None, programs: None, start, interrupted: None }
     }
 
-    /// The same, in another directory.
+    /// Same, in another directory.
     pub(super) fn starting_in(self, directory: &str) -> Self {
         Self { start: directory.to_owned(), ..self }
     }
 
-    /// A command of this language.
+    /// Creates a command in this language.
     pub(super) fn command(&mut self, text: &str) -> Command {
         match (&self.speaker, self.interrupted.take()) {
             (Speaker::Bash(_), Some(status)) => Command::bash(text).last_status(status),
@@ -55,17 +55,17 @@ impl Conversation {
         }
     }
 
-    /// Whether the last command ended the Python that it ran in, and what was in it.
+    /// Returns whether the last command ended its Python interpreter, and with it all state.
     pub(super) fn has_lost_python(&self) -> bool {
         matches!(&self.speaker, Speaker::Python(session) if !session.is_live())
     }
 
-    /// Notes that the last command was interrupted, with this status.
+    /// Records that the last command was interrupted, with this status.
     pub(super) fn interrupted(&mut self, status: u8) {
         self.interrupted = Some(status);
     }
 
-    /// Runs a command that [`command`](Self::command) made.
+    /// Runs a command created by [`command`](Self::command).
     pub(super) fn run(&mut self, command: Command) -> Result<Output, Error> {
         match &mut self.speaker {
             Speaker::Bash(session) => session.run(command),
@@ -73,7 +73,7 @@ impl Conversation {
         }
     }
 
-    /// Whether a command asks to leave.
+    /// Returns whether a command asks to leave.
     pub(super) fn leaves(&self, text: &str) -> bool {
         let text = text.trim();
         match &self.speaker {
@@ -82,7 +82,7 @@ impl Conversation {
         }
     }
 
-    /// What stands before a command.
+    /// Returns the prompt of a command.
     pub(super) fn prompt(&self, colour: bool) -> Prompt {
         match &self.speaker {
             Speaker::Bash(_) => {
@@ -115,7 +115,7 @@ impl Conversation {
         })
     }
 
-    // Python's own rule for its own prompt. Checked where nothing is kept.
+    // Uses the rule of Python's own prompt, in a sandbox that stores nothing.
     fn is_whole_python(&mut self, text: &str) -> bool {
         if self.scratch_python.is_none() {
             self.scratch_python = self.scratch.python_session().ok();
@@ -129,7 +129,7 @@ impl Conversation {
         session.python(ask).is_ok_and(|output| output.stdout != b"True\n")
     }
 
-    // The parser says that it met the end too early.
+    // The parser reports an unexpected end of input.
     fn is_whole_bash(&self, text: &str) -> bool {
         if text.chars().rev().take_while(|&c| c == '\\').count() % 2 == 1 {
             return false;

@@ -1,4 +1,4 @@
-//! The text being edited, and where in it we are.
+//! The text being edited and the position of the cursor.
 
 /// Text with a cursor. Both are counted in characters; the text may have several lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,28 +8,28 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A text with the cursor at its end.
+    /// Creates a text with the cursor at its end.
     pub(super) fn new(text: &str) -> Self {
         let text: Vec<char> = text.chars().filter(|&c| is_text(c)).collect();
         Self { cursor: text.len(), text }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(super) fn text(&self) -> String {
         self.text.iter().collect()
     }
 
-    /// The text before the cursor.
+    /// Returns the text before the cursor.
     pub(super) fn before(&self) -> String {
         self.text.iter().take(self.cursor).collect()
     }
 
-    /// Whether there is no text.
+    /// Returns whether the text is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Writes at the cursor; what a terminal would obey is left out.
+    /// Inserts text at the cursor, without control characters.
     pub(super) fn insert(&mut self, text: &str) {
         let new: Vec<char> = text.chars().filter(|&c| is_text(c)).collect();
         let count = new.len();
@@ -37,24 +37,24 @@ impl Line {
         self.cursor += count;
     }
 
-    /// Puts `text` in the place of everything from `start` to the cursor.
+    /// Replaces everything from `start` to the cursor with `text`.
     pub(super) fn replace_from(&mut self, start: usize, text: &str) {
         self.cut(start.min(self.cursor), self.cursor);
         self.insert(text);
     }
 
-    /// Removes the characters from `start` to `end`, leaves the cursor there, and answers them.
+    /// Removes the characters from `start` to `end`, moves the cursor there, and returns them.
     pub(super) fn cut(&mut self, start: usize, end: usize) -> String {
         self.cursor = start;
         self.text.drain(start..end).collect()
     }
 
-    /// Where the cursor is.
+    /// Returns the position of the cursor.
     pub(super) fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// Where the text ends.
+    /// Returns the end of the text.
     pub(super) fn end(&self) -> usize {
         self.text.len()
     }
@@ -64,24 +64,24 @@ impl Line {
         self.cursor = place.min(self.text.len());
     }
 
-    /// Where the line of the cursor begins.
+    /// Returns the start of the cursor's line.
     pub(super) fn line_start(&self) -> usize {
         self.text.iter().take(self.cursor).rposition(|&c| c == '\n').map_or(0, |at| at + 1)
     }
 
-    /// Where the line of the cursor ends.
+    /// Returns the end of the cursor's line.
     pub(super) fn line_end(&self) -> usize {
         self.text.iter().skip(self.cursor).position(|&c| c == '\n').map_or(self.text.len(), |at| self.cursor + at)
     }
 
-    /// Where the word before the cursor begins.
+    /// Returns the start of the word before the cursor.
     pub(super) fn word_start(&self, is_word: fn(char) -> bool) -> usize {
         let before = self.text.get(..self.cursor).unwrap_or_default();
         let end = before.iter().rposition(|&c| is_word(c)).map_or(0, |at| at + 1);
         before.iter().take(end).rposition(|&c| !is_word(c)).map_or(0, |at| at + 1)
     }
 
-    /// Where the word after the cursor ends.
+    /// Returns the end of the word after the cursor.
     pub(super) fn word_end(&self) -> usize {
         let after = |from: usize, wanted: bool| {
             let rest = self.text.iter().skip(from);
@@ -90,7 +90,7 @@ impl Line {
         after(after(self.cursor, true), false)
     }
 
-    /// Moves the cursor one line up or down, if there is one; answers whether there was.
+    /// Moves the cursor one line up or down, and returns whether there was such a line.
     pub(super) fn move_line(&mut self, down: bool) -> bool {
         let start = self.line_start();
         let column = self.cursor - start;

@@ -1,4 +1,4 @@
-//! How the edited text looks: what to write to a terminal of some width, and where its cursor then is.
+//! Rendering of the edited text: the bytes to write to a terminal of a given width, and the resulting cursor position.
 
 use std::fmt::Write as _;
 
@@ -6,29 +6,29 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::printer::shown;
 
-/// What was drawn last, so that it can be drawn over.
+/// The last drawing, so that it can be overwritten.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Screen {
-    /// How many rows the cursor is below the prompt's first.
+    /// The row of the cursor, relative to the first row of the prompt.
     row: usize,
 }
 
-/// Something to show.
+/// The content to draw.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
-    /// Before the first line, as it is written, colours included.
+    /// The prompt as written, including colors.
     pub(super) prompt: &'a str,
     /// The prompt's width on the terminal.
     pub(super) prompt_width: usize,
-    /// Before every other line.
+    /// The prompt of every other line.
     pub(super) continuation: &'a str,
     /// The text.
     pub(super) text: &'a str,
-    /// How many of its characters are before the cursor.
+    /// The number of characters before the cursor.
     pub(super) cursor: usize,
 }
 
-/// Where something is drawn.
+/// A position on the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     row: usize,
@@ -36,7 +36,7 @@ struct Place {
 }
 
 impl Screen {
-    /// What to write to show `view` in the place of what was shown before.
+    /// Returns the bytes that draw `view` over the previous drawing.
     pub(super) fn draw(&mut self, view: &View<'_>, width: usize) -> String {
         let width = width.max(2);
         let mut drawn = self.back_to_prompt();
@@ -53,7 +53,7 @@ impl Screen {
                 place = Place { row: place.row + 1, column: view.continuation.chars().count() };
                 continue;
             }
-            // A tab is shown as the spaces up to its next stop, so that we know where we are.
+            // A tab is drawn as spaces up to the next tab stop, so that the column is known.
             let shown = if c == '\t' { " ".repeat(8 - place.column % 8) } else { shown(c).to_string() };
             for c in shown.chars() {
                 let columns = c.width().unwrap_or(0);
@@ -65,7 +65,7 @@ impl Screen {
                 place.column += columns;
             }
         }
-        // A full last row: terminals differ on where the cursor is then.
+        // After a full last row, terminals differ in where the cursor is.
         if place.column >= width {
             drawn.push_str("\r\n");
             place = Place { row: place.row + 1, column: 0 };
@@ -82,14 +82,14 @@ impl Screen {
         drawn
     }
 
-    /// What to write to stand at the beginning of an empty place where the prompt was.
+    /// Returns the bytes that clear the drawing and move to where the prompt was.
     pub(super) fn back_to_prompt(&mut self) -> String {
         let row = std::mem::take(&mut self.row);
         let up = if row > 0 { format!("\x1b[{row}A") } else { String::new() };
         format!("{up}\r\x1b[J")
     }
 
-    /// Something else was written: the next drawing begins where the cursor is.
+    /// Notes that something else was written: the next drawing starts at the cursor.
     pub(super) fn forget(&mut self) {
         self.row = 0;
     }

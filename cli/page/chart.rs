@@ -1,4 +1,4 @@
-//! Small charts as SVG: one bar for each run, oldest first.
+//! Small SVG charts with one bar per run, oldest first.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use runtime::Run;
 use super::escape::{attribute, text};
 use crate::time;
 
-/// Bars in a chart at most: the newest runs.
+/// Maximum number of bars in a chart; the newest runs are shown.
 pub(super) const BARS: usize = 60;
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 72.0;
 
-/// Time, compute and memory of the last runs.
+/// Renders time, compute and memory of the last runs.
 pub(super) fn usage(runs: &[Run]) -> String {
     let measured: Vec<&Run> = runs.iter().filter(|run| run.usage.is_some()).take(BARS).collect();
     if measured.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn usage(runs: &[Run]) -> String {
     charts + "</div>\n"
 }
 
-/// A number of fuel as `950`, `12.3 k`, `4.5 M` or `1.2 G`.
+/// Formats an amount of fuel as `950`, `12.3 k`, `4.5 M` or `1.2 G`.
 fn fuel(fuel: u64) -> String {
     match fuel {
         0..1_000 => fuel.to_string(),

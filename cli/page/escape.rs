@@ -1,8 +1,8 @@
-//! Foreign text in HTML: whatever a guest wrote, a browser sees text.
+//! Escaping of untrusted text in HTML.
 
 use crate::printer::shown;
 
-/// Text between tags. Control characters, and those that turn the direction of what follows, become a visible sign.
+/// Escapes text between tags. Control characters and bidirectional controls become a visible sign.
 pub(super) fn text(foreign: &str) -> String {
     let mut safe = String::with_capacity(foreign.len());
     for c in foreign.chars() {
@@ -19,12 +19,12 @@ pub(super) fn text(foreign: &str) -> String {
     safe
 }
 
-/// Text inside of a quoted attribute.
+/// Escapes text inside a quoted attribute.
 pub(super) fn attribute(foreign: &str) -> String {
     text(foreign).replace(['\n', '\t'], " ")
 }
 
-/// The first `bytes` bytes of a text, and a sign when there are more.
+/// Returns the first `bytes` bytes of a text, with a note if it is truncated.
 pub(super) fn shortened(foreign: &str, bytes: usize) -> String {
     if foreign.len() <= bytes {
         return foreign.to_owned();

@@ -1,4 +1,4 @@
-//! The files: a tree of what is there, with the beginning of every small text.
+//! The files: a tree of all entries, with the beginning of every small text.
 
 use std::collections::HashMap;
 
@@ -8,27 +8,27 @@ use super::escape::text;
 use crate::commands::history::changes;
 use crate::time;
 
-/// Entries of the tree at most.
+/// Maximum number of entries in the tree.
 const ENTRIES: usize = 5_000;
 
-/// A text longer than this is not shown.
+/// Maximum size of a text that is shown.
 const TEXT_BYTES: u64 = 8 << 10;
 
-/// All texts together.
+/// Maximum size of all texts together.
 const ALL_TEXT_BYTES: usize = 2 << 20;
 
-/// What the page knows of the files.
+/// The file data of the page.
 pub(super) struct Shown {
     found: Vec<Found>,
     all: usize,
     texts: HashMap<String, String>,
     links: HashMap<String, String>,
-    /// The last run that changed each path: only its result is still there.
+    /// The last run that changed each path; only its result still exists.
     last: HashMap<String, i64>,
 }
 
 impl Shown {
-    /// Looks at the sandbox's files.
+    /// Reads the sandbox's files.
     pub(super) fn new(sandbox: &Sandbox) -> anyhow::Result<Self> {
         let files = sandbox.fs();
         let mut found = files.walk("/")?;
@@ -54,7 +54,7 @@ impl Shown {
         Ok(Self { found, all, texts, links, last: HashMap::new() })
     }
 
-    /// Takes note of what a run changed; to be called with the newest first.
+    /// Records the changes of a run; call with the newest run first.
     pub(super) fn note(&mut self, run: &Run) {
         for path in changes(run).filter_map(|change| change["path"].as_str()) {
             if self.texts.contains_key(path) && !self.last.contains_key(path) {
@@ -63,14 +63,14 @@ impl Shown {
         }
     }
 
-    /// A file that a run created and nobody changed since, as a diff.
+    /// Returns a file that a run created and no later run changed, as a diff.
     pub(super) fn added_by(&self, run: i64, kind: &str, path: &str) -> Option<String> {
         let text =
             self.texts.get(path).filter(|text| kind == "created" && !text.is_empty() && self.last.get(path) == Some(&run))?;
         Some(text.lines().map(|line| format!("+{line}\n")).collect())
     }
 
-    /// The tree.
+    /// Renders the tree.
     pub(super) fn tree(&self) -> String {
         let depth_of = |path: &str| if path == "/" { 0 } else { path.matches('/').count() };
         let mut html = String::from("<div class=\"tree\">\n");
@@ -93,7 +93,7 @@ impl Shown {
                     html += &format!("<div class=\"leaf\">{name} <small>→ {target}</small></div>\n");
                 }
                 FileType::Device => {}
-                FileType::Fifo => html += &format!("<div class=\"leaf\">{name} <small>pipe</small></div>\n"),
+                FileType::Fifo => html += &format!("<div class=\"leaf\">{name} <small>named pipe</small></div>\n"),
                 FileType::File => {
                     let size = time::size(stat.size);
                     html += &match self.texts.get(path).filter(|content| !content.is_empty()) {

@@ -1,4 +1,4 @@
-//! One run: its command, how it ended, what it printed, used and changed.
+//! One run: its command, status, output, usage and changes.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use super::files::Shown;
 use crate::commands::history::{changes, output_note};
 use crate::time;
 
-/// Bytes of each stream that are shown.
+/// Maximum number of bytes shown of each stream.
 const OUTPUT_BYTES: usize = 64 << 10;
 
-/// Bytes of each stream that are read for the page of a sandbox, which leaves room for saying that there are more.
+/// Maximum number of bytes read of each stream for a sandbox's page, with room for the truncation note.
 pub(super) const BEGINNING_BYTES: usize = OUTPUT_BYTES - 64;
 
-/// Changed files of one run that are shown.
+/// Maximum number of changed files shown per run.
 const CHANGES: usize = 200;
 
-/// How a run ended, and the class of that word.
+/// Returns the status text of a run and its CSS class.
 pub(super) fn badge(run: &Run) -> (String, &'static str) {
     match run.exit_code {
         Some(0) => ("exit 0".to_owned(), "ok"),
@@ -28,7 +28,7 @@ pub(super) fn badge(run: &Run) -> (String, &'static str) {
     }
 }
 
-/// One run; folded unless `open`.
+/// Renders one run, collapsed unless `open`.
 pub(super) fn article(run: &Run, files: &Shown, open: bool) -> String {
     let (badge, class) = badge(run);
     let nanos = run.completed.map_or(0, |completed| completed.saturating_sub(run.started));

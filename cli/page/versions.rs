@@ -1,7 +1,7 @@
-//! The versions: a slider, the tree at each of them, and what each changed.
+//! The versions: a slider, the tree at each version, and the changes of each.
 //!
-//! Nothing runs: the slider is a group of radio buttons, and the style sheet shows what belongs to the chosen one. A row of the
-//! tree is there once for each state that a path was in, with the versions between which it was so.
+//! The page has no scripts: the slider is a group of radio buttons, and the style sheet shows the elements of the selected one.
+//! The tree has one row for each state of a path, with the range of versions in which the path had that state.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,31 +12,31 @@ use super::escape::{attribute, shortened, text};
 use super::runs::{badge, diff_html};
 use crate::time;
 
-/// Versions on a page at most, the newest.
+/// Maximum number of versions on a page; the newest are shown.
 const VERSIONS: usize = 200;
 
-/// Rows of the tree at most, for all versions together.
+/// Maximum number of rows in the tree, for all versions together.
 const ROWS: usize = 5_000;
 
-/// Changed files of one version that are listed, and those of which the lines are shown.
+/// Maximum number of changed files listed per version, and of those whose lines are shown.
 const CHANGES: usize = 100;
 
-/// Bytes of the diff of one file, and of all of them.
+/// Maximum size of the diff of one file, and of all diffs, in bytes.
 const DIFF_BYTES: usize = 16 << 10;
 const ALL_DIFF_BYTES: usize = 2 << 20;
 
-/// A path in one state, from one version to another.
+/// A path in one state, for a range of versions.
 struct Row {
     depth: usize,
     kind: FileType,
     size: u64,
     from: usize,
     to: Option<usize>,
-    /// The run that brought it into that state.
+    /// The run that produced the state.
     run: Option<i64>,
 }
 
-/// All states of all paths, in the order of a tree.
+/// All states of all paths, in tree order.
 #[derive(Default)]
 struct Rows {
     rows: BTreeMap<Vec<String>, Vec<Row>>,
@@ -100,13 +100,13 @@ impl Rows {
         }
         html += "</div>\n";
         if self.left_out > 0 {
-            let _ = writeln!(html, "<p class=\"none\">{} more entries are left out of the tree.</p>", self.left_out);
+            let _ = writeln!(html, "<p class=\"none\">{} more entries are not shown in the tree.</p>", self.left_out);
         }
         html
     }
 }
 
-/// Writes the section, if there is more than one version.
+/// Writes the section if there is more than one version.
 pub(super) fn section(sandbox: &Sandbox) -> anyhow::Result<Option<String>> {
     let (shown, older) = listed(sandbox)?;
     if shown.len() < 2 {
@@ -144,7 +144,7 @@ pub(super) fn section(sandbox: &Sandbox) -> anyhow::Result<Option<String>> {
         }
         changes += "</ul>\n";
         if compared.differences.is_empty() {
-            changes = "<p class=\"none\">No file differs: keys or sessions changed.</p>\n".to_owned();
+            changes = "<p class=\"none\">No file changed; keys or sessions did.</p>\n".to_owned();
         }
         panels += &panel(logged, at + 1, shown.len(), &changes);
     }
@@ -153,10 +153,10 @@ pub(super) fn section(sandbox: &Sandbox) -> anyhow::Result<Option<String>> {
     html += &panels;
     html += &rows.html();
     if room == 0 {
-        let _ = writeln!(html, "<p class=\"none\">Diffs beyond {} are left out.</p>", time::size(ALL_DIFF_BYTES as u64));
+        let _ = writeln!(html, "<p class=\"none\">Diffs beyond {} are not shown.</p>", time::size(ALL_DIFF_BYTES as u64));
     }
     if older {
-        let _ = writeln!(html, "<p class=\"none\">The newest {} versions; older ones are left out.</p>", shown.len());
+        let _ = writeln!(html, "<p class=\"none\">The newest {} versions; older ones are not shown.</p>", shown.len());
     }
     Ok(Some(html))
 }
@@ -165,7 +165,8 @@ fn reference(logged: &LoggedVersion) -> String {
     format!("v{}", logged.version.number)
 }
 
-// The versions, oldest first, and whether there are more. What another program has overwritten is unknown before that.
+// Returns the versions, oldest first, and whether there are more. States that another program overwrote are unknown before that
+// point.
 fn listed(sandbox: &Sandbox) -> anyhow::Result<(Vec<LoggedVersion>, bool)> {
     let before = sandbox.version_shown().map(|version| version + 1);
     let mut listed = sandbox.versions().log(None, before, Some(VERSIONS + 1))?;
@@ -177,7 +178,7 @@ fn listed(sandbox: &Sandbox) -> anyhow::Result<(Vec<LoggedVersion>, bool)> {
     Ok((listed, is_more))
 }
 
-// One rule for each version and each thing that depends on which one is chosen.
+// One CSS rule for each version and each element that depends on the selection.
 fn style(count: usize) -> String {
     let mut css = String::new();
     for at in 0..count {

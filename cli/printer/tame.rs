@@ -1,24 +1,25 @@
-//! Makes what a guest wrote harmless for a terminal: control sequences become a visible sign (T-ISO-07).
+//! Sanitizes guest output for terminals: control sequences become a visible sign (T-ISO-07).
 
-/// What stands for something that a terminal would have obeyed.
+/// The replacement for a character that a terminal would interpret.
 const SIGN: char = '\u{fffd}';
 
-/// Tames a stream that comes in pieces.
+/// Sanitizes a stream that arrives in pieces.
 #[derive(Debug)]
 pub(crate) struct Tamer {
     active: bool,
-    /// The last piece ended within a character, which means nothing before the rest of it is known.
+    /// An incomplete character at the end of the last piece, kept until the rest arrives.
     held: Vec<u8>,
 }
 
 impl Tamer {
-    /// Changes nothing unless `active`.
+    /// Creates a filter that changes nothing unless `active`.
     pub(crate) fn new(active: bool) -> Self {
         Self { active, held: Vec::new() }
     }
 
-    /// Replaces what a terminal would obey, but for line ends and tabs, by a visible sign; and what is no UTF-8 as well, for a
-    /// terminal of eight bits may take such a byte for a control (0x9B begins a sequence as Escape and `[` do).
+    /// Replaces everything a terminal would interpret, except line feeds and tabs, by a visible sign. Invalid UTF-8 is replaced
+    /// as well, because an eight-bit terminal may interpret such a byte as a control (0x9B starts a sequence as Escape and `[`
+    /// do).
     pub(crate) fn tame(&mut self, bytes: &[u8]) -> Vec<u8> {
         if !self.active {
             return bytes.to_vec();
@@ -39,7 +40,7 @@ impl Tamer {
         tamed.into_bytes()
     }
 
-    /// What is left at the end of the stream.
+    /// Returns the rest at the end of the stream.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         if std::mem::take(&mut self.held).is_empty() { Vec::new() } else { SIGN.to_string().into_bytes() }
     }
@@ -49,18 +50,19 @@ fn is_harmless(c: char) -> bool {
     !is_deceptive(c) || matches!(c, '\n' | '\t' | '\r')
 }
 
-/// Whether a terminal or a browser would obey a character instead of showing it: controls (C0, DEL, C1), and the marks, embeddings,
-/// overrides and isolates that change the direction of the text around them.
+/// Returns whether a terminal or a browser would interpret a character instead of showing it: controls (C0, DEL, C1), and the
+/// marks, embeddings, overrides and isolates that change the direction of the surrounding text.
 pub(crate) fn is_deceptive(c: char) -> bool {
     c.is_control() || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What a person is shown of a character.
+/// Returns the visible form of a character.
 pub(crate) fn shown(c: char) -> char {
     if is_deceptive(c) { SIGN } else { c }
 }
 
-/// JSON text in which every such character is escaped, so that it stays data where somebody looks at it. They can only be in strings.
+/// Returns JSON text in which every such character is escaped, so that it is harmless when displayed. They can occur only in
+/// strings.
 pub(super) fn json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -73,7 +75,7 @@ pub(super) fn json(text: &str) -> String {
     escaped
 }
 
-/// A line of our own with our own colours: whatever else a terminal would obey is something that was not tamed before.
+/// Sanitizes one of our own lines but keeps our own colors.
 pub(super) fn wall(text: &str) -> String {
     let mut walled = String::with_capacity(text.len());
     let mut rest = text;
@@ -91,7 +93,7 @@ pub(super) fn wall(text: &str) -> String {
     walled
 }
 
-// The length of a sequence that begins a text and only sets colours.
+// Returns the length of a leading sequence that only sets colors.
 fn colour(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("\x1b[")?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
@@ -102,7 +104,7 @@ fn is_unfinished(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
-/// A text as one line: line ends too become a sign, for tables and messages.
+/// Returns a text as one line for tables and messages: line feeds become a sign too.
 pub(super) fn line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 
-    // T-ISO-07: the last wall lets our own colours through, and nothing else.
+    // T-ISO-07: the last line of defense passes only our own colors.
     #[test]
     fn a_line_of_our_own_has_colours_and_no_other_sequence() {
         assert_eq!(wall("\x1b[1;31merror:\x1b[0m x\n"), "\x1b[1;31merror:\x1b[0m x\n");

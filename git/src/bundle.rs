@@ -1,4 +1,4 @@
-//! Bundles: a list of references, and a pack with everything that they lead to.
+//! Bundles: a list of references, and a pack with all objects they reach.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read as _, Write};
@@ -8,18 +8,18 @@ use crate::error::Error;
 use crate::names::is_reference;
 use crate::{Id, Reference};
 
-/// Bytes of the list of references at most.
+/// Maximum size of the list of references, in bytes.
 const HEADER_MAX: u64 = 64 << 20;
 
-/// How a bundle begins.
+/// The first line of a bundle.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) references: Vec<(String, Id)>,
-    /// Where the pack begins.
+    /// The offset of the pack.
     pub(crate) pack: u64,
 }
 
-/// Returns whether a file begins as a bundle does.
+/// Returns whether a file starts like a bundle.
 pub(crate) fn is_bundle(beginning: &[u8]) -> bool {
     beginning.starts_with(b"# v2 git bundle\n") || beginning.starts_with(b"# v3 git bundle\n")
 }
@@ -31,7 +31,7 @@ pub(crate) fn read(file: &File, path: &Path) -> Result<Header, Error> {
         let mut line = Vec::new();
         let len = lines.read_until(b'\n', &mut line).map_err(Error::io(path))?;
         if line.pop() != Some(b'\n') {
-            return Err(Error::damaged(format!("the bundle `{}` is cut short", path.display())));
+            return Err(Error::damaged(format!("the bundle `{}` is truncated", path.display())));
         }
         let is_first = pack == 0;
         pack += len as u64;
@@ -42,7 +42,7 @@ pub(crate) fn read(file: &File, path: &Path) -> Result<Header, Error> {
             Some(b'@') => capability(&text)?,
             Some(b'-') => {
                 return Err(Error::Unsupported(
-                    "the bundle needs commits that are not in it; make one with `git bundle create FILE --all`".to_owned(),
+                    "the bundle requires commits that it does not contain; create a complete one with `git bundle create FILE --all`".to_owned(),
                 ));
             }
             Some(_) => {
@@ -65,14 +65,14 @@ fn capability(line: &str) -> Result<(), Error> {
         "@object-format=sha1" => Ok(()),
         "@object-format=sha256" => Err(sha256()),
         _ => Err(Error::Unsupported(format!(
-            "the bundle has the capability `{}`",
+            "the bundle requires the capability `{}`",
             line.escape_debug().take(64).collect::<String>()
         ))),
     }
 }
 
 pub(crate) fn sha256() -> Error {
-    Error::Unsupported("its object names are SHA-256; only SHA-1 is read".to_owned())
+    Error::Unsupported("SHA-256 object names (only SHA-1 is supported)".to_owned())
 }
 
 fn write_header(out: &mut dyn Write, references: &[Reference]) -> std::io::Result<()> {
@@ -83,7 +83,7 @@ fn write_header(out: &mut dyn Write, references: &[Reference]) -> std::io::Resul
     out.write_all(b"\n")
 }
 
-/// Writes a bundle of references and a pack that is complete.
+/// Writes a bundle with references and a complete pack.
 ///
 /// # Errors
 ///

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use crate::error::Error;
 use crate::{Id, Kind};
 
-/// Parents that are read of one commit.
+/// Maximum number of parents read of one commit.
 const PARENTS_MAX: usize = 1024;
 
-/// Somebody, and when.
+/// A person and a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The name.
     pub name: String,
-    /// The address.
+    /// The email address.
     pub email: String,
     /// Seconds since 1970.
     pub seconds: i64,
@@ -23,7 +23,7 @@ pub struct Signature {
 
 impl Signature {
     fn line(&self) -> String {
-        // Git takes these for the end of the name, of the address or of the line.
+        // Git interprets these as the end of the name, the address or the line.
         let clean = |text: &str| text.replace(['<', '>', '\n', '\0'], "").trim().to_owned();
         format!("{} <{}> {} {}", clean(&self.name), clean(&self.email), self.seconds.max(0), self.zone)
     }
@@ -43,20 +43,20 @@ impl Signature {
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The directory.
+    /// The tree.
     pub tree: Id,
-    /// The commits before it.
+    /// The parent commits.
     pub parents: Vec<Id>,
-    /// Who made the change.
+    /// The author.
     pub author: Signature,
-    /// Who made the commit.
+    /// The committer.
     pub committer: Signature,
     /// The message.
     pub message: String,
 }
 
 impl Commit {
-    /// The bytes of the object.
+    /// Encodes the object.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut text = format!("tree {}\n", self.tree);
@@ -72,7 +72,7 @@ impl Commit {
         let (head, message) = split(bytes);
         let field = |name: &'static str| head.lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix(' '));
         let id = |hex: &str| Id::parse(hex).ok_or_else(|| Error::damaged("a commit has an invalid object name"));
-        let first = |name: &'static str| field(name).next().ok_or_else(|| Error::damaged(format!("a commit without `{name}`")));
+        let first = |name: &'static str| field(name).next().ok_or_else(|| Error::damaged(format!("a commit has no `{name}`")));
         let signature =
             |name| first(name).map(Signature::parse)?.ok_or_else(|| Error::damaged(format!("a commit has an invalid `{name}`")));
         let parents = field("parent").take(PARENTS_MAX).map(id).collect::<Result<_, _>>()?;
@@ -80,21 +80,21 @@ impl Commit {
     }
 }
 
-/// A tag with a message.
+/// An annotated tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
     /// The commit.
     pub object: Id,
     /// Its name, without `refs/tags/`.
     pub name: String,
-    /// Who made it.
+    /// The tagger.
     pub tagger: Signature,
     /// The message.
     pub message: String,
 }
 
 impl Tag {
-    /// The bytes of the object.
+    /// Encodes the object.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let Self { object, name, tagger, message } = self;
@@ -103,7 +103,7 @@ impl Tag {
     }
 }
 
-/// What a tag leads to, and its message.
+/// Parses a tag and returns its target and message.
 pub(crate) fn parse_tag(bytes: &[u8]) -> Result<(Id, Kind, String), Error> {
     let (head, message) = split(bytes);
     let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -113,7 +113,7 @@ pub(crate) fn parse_tag(bytes: &[u8]) -> Result<(Id, Kind, String), Error> {
     Ok((id, kind, message))
 }
 
-// The headers, without the lines that continue one, and the message.
+// Returns the headers without continuation lines, and the message.
 fn split(bytes: &[u8]) -> (String, String) {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
     let (head, message) = bytes.split_at(end);

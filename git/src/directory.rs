@@ -1,4 +1,4 @@
-//! A new repository in a directory, and what is told of one that is there.
+//! Writing a new repository to a directory, and checking the configuration of an existing one.
 
 use std::fs;
 use std::io::{BufWriter, Write as _};
@@ -13,21 +13,21 @@ use crate::refs;
 use crate::tree::order;
 use crate::{Id, Mode, PackWriter};
 
-/// Bytes of `config` at most.
+/// Maximum size of `config`, in bytes.
 const CONFIG_MAX: u64 = 1 << 20;
 
 /// A reference of a new repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The whole name, such as `refs/heads/main`.
+    /// The full name, such as `refs/heads/main`.
     pub name: String,
-    /// What it leads to.
+    /// Its target.
     pub id: Id,
-    /// The commit, if that is a tag.
+    /// The commit, if the target is a tag.
     pub peeled: Option<Id>,
 }
 
-/// A repository that is being written into a new directory. Packs, references and nothing else: git reads it at once.
+/// A repository that is being written to a new directory. It consists of packs and references, which git can read at once.
 pub struct NewRepository {
     path: PathBuf,
     is_bare: bool,
@@ -36,7 +36,7 @@ pub struct NewRepository {
 const PACKING: &str = "objects/pack/tmp_pack";
 
 impl NewRepository {
-    /// Creates the directory of a bare repository, or the `.git` of one with files.
+    /// Creates the directory of a bare repository, or the `.git` of one with a working tree.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl NewRepository {
         Ok(Self { path: path.to_owned(), is_bare })
     }
 
-    /// Begins its pack.
+    /// Starts its pack.
     ///
     /// # Errors
     ///
@@ -58,11 +58,11 @@ impl NewRepository {
         PackWriter::create(&self.path.join(PACKING))
     }
 
-    /// Ends it: the pack gets its index and its name, and `HEAD` leads to a branch.
+    /// Completes the repository: writes the pack's index, names the pack, and points `HEAD` at a branch.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Io`] if something cannot be written.
+    /// Returns [`Error::Io`] if a file cannot be written.
     pub fn finish(self, mut packed: Packed, branch: &str, references: &[Reference]) -> Result<(), Error> {
         let pack = |extension: &str| self.path.join(format!("objects/pack/pack-{}.{extension}", packed.id));
         let (index_path, pack_path) = (pack("idx"), pack("pack"));
@@ -90,7 +90,7 @@ impl NewRepository {
         write(&self.path.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())
     }
 
-    /// Writes the index of the working tree: paths with what they are. Git compares the files with it when it is next asked.
+    /// Writes the index of the working tree. Git compares the files with it at the next command.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write().map_err(Error::io(path))
 }
 
-/// Refuses what a repository uses that is not read here.
+/// Rejects a repository that uses unsupported features.
 pub(crate) fn refuse_unsupported(dir: &Dir) -> Result<(), Error> {
     let config = refs::read(dir, "config", CONFIG_MAX)?.unwrap_or_default();
     let config = String::from_utf8_lossy(&config).to_lowercase();
@@ -149,7 +149,7 @@ pub(crate) fn refuse_unsupported(dir: &Dir) -> Result<(), Error> {
             ("extensions", "objectformat", _) => return Err(sha256()),
             ("extensions", "refstorage", value) if value != "files" => {
                 return Err(Error::Unsupported(
-                    "its references are not files; `git refs migrate --ref-format=files` converts them".to_owned(),
+                    "reference storage other than files; convert it with `git refs migrate --ref-format=files`".to_owned(),
                 ));
             }
             _ => {}
@@ -157,9 +157,7 @@ pub(crate) fn refuse_unsupported(dir: &Dir) -> Result<(), Error> {
     }
     for alternates in ["objects/info/alternates", "objects/info/http-alternates"] {
         if refs::read(dir, alternates, CONFIG_MAX)?.is_some_and(|bytes| !bytes.is_empty()) {
-            return Err(Error::Unsupported(
-                "it takes objects from another repository; `git repack -ad` followed by removing `objects/info/alternates` makes it whole".to_owned(),
-            ));
+            return Err(Error::Unsupported("alternates; run `git repack -ad`, then remove `objects/info/alternates`".to_owned()));
         }
     }
     Ok(())

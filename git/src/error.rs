@@ -1,10 +1,10 @@
-//! What goes wrong with a repository.
+//! Errors of repositories.
 
 use std::path::{Path, PathBuf};
 
 use crate::Id;
 
-/// Why a repository cannot be read or written.
+/// The reason a repository cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,7 +17,7 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// The path leads to something else.
+    /// The path is not a repository or bundle.
     #[error("`{}` is not a git repository or bundle", path.display())]
     NotRepository {
         /// The path.
@@ -26,19 +26,19 @@ pub enum Error {
     /// The repository uses a feature that is not supported.
     #[error("unsupported git repository: {0}")]
     Unsupported(String),
-    /// Bytes contradict each other.
+    /// The data is inconsistent.
     #[error("damaged git repository: {0}")]
     Damaged(String),
-    /// An object is not there, as in a partial clone.
+    /// An object is missing, as in a partial clone.
     #[error("damaged git repository: object {0} is missing")]
     Missing(Id),
-    /// A bound is exceeded.
+    /// A limit is exceeded.
     #[error("git repository too large: {0}")]
     TooLarge(String),
-    /// A reference names nothing.
+    /// A reference does not exist.
     #[error("unknown git reference `{0}`")]
     UnknownReference(String),
-    /// The caller stopped it.
+    /// The caller canceled the operation.
     #[error("interrupted")]
     Interrupted,
 }

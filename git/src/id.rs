@@ -1,17 +1,17 @@
-//! The name of an object: the SHA-1 of its kind, its length and its bytes.
+//! Object names: the SHA-1 of an object's kind, length and bytes.
 
 use std::fmt;
 
 use sha1::{Digest as _, Sha1};
 
-/// Bytes of a name.
+/// Length of a name, in bytes.
 pub(crate) const ID_BYTES: usize = 20;
 
 /// The name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub(crate) [u8; ID_BYTES]);
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A commit.
@@ -20,12 +20,12 @@ pub enum Kind {
     Tree,
     /// The content of a file, or the target of a link.
     Blob,
-    /// A tag with a message.
+    /// An annotated tag.
     Tag,
 }
 
 impl Kind {
-    /// The word that is hashed with the bytes.
+    /// Returns the word that is hashed with the bytes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The number in a pack.
+    /// Returns the number used in packs.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Commit => 1,
@@ -55,16 +55,16 @@ impl Kind {
     }
 }
 
-/// Computes a name from bytes that come in pieces.
+/// Computes a name from bytes that arrive in pieces.
 pub(crate) struct Hasher(Sha1);
 
 impl Hasher {
-    /// The hash of a file, such as a pack.
+    /// Creates a hasher for a file, such as a pack.
     pub(crate) fn new() -> Self {
         Self(Sha1::new())
     }
 
-    /// The hash of an object of so many bytes.
+    /// Creates a hasher for an object of this size.
     pub(crate) fn of(kind: Kind, size: u64) -> Self {
         let mut hasher = Self::new();
         hasher.update(format!("{} {size}\0", kind.name()).as_bytes());
@@ -81,7 +81,7 @@ impl Hasher {
 }
 
 impl Id {
-    /// The name of an object.
+    /// Returns the name of an object.
     #[must_use]
     pub fn of(kind: Kind, bytes: &[u8]) -> Self {
         let mut hasher = Hasher::of(kind, bytes.len() as u64);
@@ -104,7 +104,7 @@ impl Id {
         Some(Self(bytes))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; ID_BYTES] {
         &self.0

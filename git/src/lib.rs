@@ -1,4 +1,4 @@
-//! Git repositories and bundles: reads those that others made, and writes new ones.
+//! Git repositories and bundles: reads untrusted ones and writes new ones.
 //!
 //! ```no_run
 //! let repository = git::Repository::open("/srv/project".as_ref(), git::Bounds::default())?;
@@ -9,8 +9,9 @@
 //! # Ok::<(), git::Error>(())
 //! ```
 //!
-//! Everything read is hostile: each object's hash is compared, sizes are known before memory is taken, delta chains, trees and
-//! the total work have bounds, and no path leads out of the repository. Knows nothing of sandboxes, versions or wasm.
+//! All input is treated as hostile: each object's hash is compared, sizes are known before memory is allocated, delta chains,
+//! trees and the total work are limited, and no path leads out of the repository. Knows nothing about sandboxes, versions or
+//! wasm.
 
 #![cfg_attr(
     not(test),

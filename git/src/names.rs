@@ -1,6 +1,6 @@
-//! Names that git reserves: entries that would be its own directory on some system, and references.
+//! Names that git reserves: entries that some system would treat as `.git`, and references.
 
-/// Returns whether a name could lead to `.git` on a filesystem that ignores case, some characters or the ends of names.
+/// Returns whether a name could refer to `.git` on a filesystem that ignores case, some characters or the ends of names.
 ///
 /// Git refuses to check such an entry out, and `git fsck` reports it.
 #[must_use]
@@ -9,14 +9,14 @@ pub fn is_dot_git(name: &str) -> bool {
     let is_ignored =
         |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let visible: String = name.chars().filter(|c| !is_ignored(*c)).collect();
-    // NTFS ignores what follows a colon, and spaces and full stops at the end; a backslash separates names there.
+    // NTFS ignores everything after a colon, and trailing spaces and full stops; a backslash separates names there.
     visible.split('\\').any(|part| {
         let part = part.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
         part.eq_ignore_ascii_case(".git") || part.eq_ignore_ascii_case("git~1")
     })
 }
 
-/// Turns any text into the last part of a reference's name: what git refuses becomes `-`.
+/// Turns any text into the last part of a reference name, replacing invalid characters by `-`.
 #[must_use]
 pub fn reference_name(text: &str) -> String {
     let parts = text.split('/').filter(|part| !part.is_empty()).map(|part| {
@@ -34,7 +34,7 @@ pub fn reference_name(text: &str) -> String {
     if name.trim_matches('-').is_empty() { "unnamed".to_owned() } else { name }
 }
 
-/// Returns whether a name can be that of a reference: it never leads out of the directory that references are in.
+/// Returns whether a name is a valid reference name, which never leads out of the directory of references.
 pub(crate) fn is_reference(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 1024

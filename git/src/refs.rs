@@ -1,4 +1,4 @@
-//! References of a repository in a directory: loose files, and the list of packed ones.
+//! References of a repository in a directory: loose files and the packed list.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _};
@@ -9,12 +9,12 @@ use crate::Id;
 use crate::error::Error;
 use crate::names::is_reference;
 
-/// Bytes of one file of references at most, and of the list.
+/// Maximum size of one reference file and of the packed list, in bytes.
 const LOOSE_MAX: u64 = 4 << 10;
 const PACKED_MAX: u64 = 256 << 20;
-/// References that lead to references.
+/// Maximum number of symbolic references to follow.
 const SYMBOLIC_MAX: usize = 5;
-/// Loose references that are listed, and how deep their directories are.
+/// Maximum number of listed loose references, and maximum depth of their directories.
 const LISTED_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 16;
 
@@ -24,7 +24,7 @@ pub(crate) enum References {
     List(BTreeMap<String, Id>),
 }
 
-/// Reads a small file whole; `None` if there is none.
+/// Reads a small file completely; `None` if it does not exist.
 pub(crate) fn read(dir: &Dir, path: &str, most: u64) -> Result<Option<Vec<u8>>, Error> {
     let failed = Error::io(path.as_ref());
     match dir.symlink_metadata(path) {
@@ -36,7 +36,11 @@ pub(crate) fn read(dir: &Dir, path: &str, most: u64) -> Result<Option<Vec<u8>>, 
     let mut bytes = Vec::new();
     let file = dir.open(path).map_err(&failed)?;
     file.take(most + 1).read_to_end(&mut bytes).map_err(&failed)?;
-    if bytes.len() as u64 > most { Err(Error::TooLarge(format!("`{path}` has more than {most} bytes"))) } else { Ok(Some(bytes)) }
+    if bytes.len() as u64 > most {
+        Err(Error::TooLarge(format!("`{path}` is larger than {most} bytes")))
+    } else {
+        Ok(Some(bytes))
+    }
 }
 
 impl References {
@@ -49,7 +53,7 @@ impl References {
         Ok(Self::Directory { packed: packed.collect(), dir })
     }
 
-    /// What a reference leads to, by its whole name.
+    /// Returns the target of a reference, by its full name.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Id>, Error> {
         let mut name = name.to_owned();
         for _ in 0..SYMBOLIC_MAX {
@@ -70,10 +74,10 @@ impl References {
                 }
             }
         }
-        Err(Error::damaged("references lead round in a circle"))
+        Err(Error::damaged("cycle of symbolic references"))
     }
 
-    /// The references below a directory such as `refs/tags/`, by what follows it.
+    /// Returns the references below a directory such as `refs/tags/`, by the rest of their names.
     pub(crate) fn below(&self, top: &str) -> Result<BTreeMap<String, Id>, Error> {
         let (Self::List(listed) | Self::Directory { packed: listed, .. }) = self;
         let listed = listed.range(top.to_owned()..).take_while(|(name, _)| name.starts_with(top));

@@ -1,4 +1,4 @@
-//! A repository or a bundle that somebody else made: references, commits, trees and files.
+//! Reading an untrusted repository or bundle: references, commits, trees and files.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
@@ -21,16 +21,16 @@ use crate::refs::{self, References};
 use crate::zlib::{self, Inflater};
 use crate::{Commit, Id, Kind, TreeEntry, bundle, directory, tree};
 
-/// What a repository may make us do.
+/// Limits on the work that a repository can cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of one object; it is in memory as a whole.
+    /// Maximum size of one object, which is completely in memory.
     pub object_bytes: u64,
-    /// Bytes of all objects that are made, those that are made again included.
+    /// Maximum total size of all reconstructed objects, including repeated ones.
     pub total_bytes: u64,
-    /// Objects of a bundle.
+    /// Maximum number of objects in a bundle.
     pub objects: u64,
-    /// Entries of a directory.
+    /// Maximum number of entries in a directory.
     pub entries: usize,
 }
 
@@ -40,24 +40,24 @@ impl Default for Bounds {
     }
 }
 
-/// Longest chain of differences; git itself makes at most 4095.
+/// Maximum length of a delta chain; git itself creates at most 4095.
 const CHAIN_MAX: usize = 4096;
-/// Bytes of objects that are kept for the next question.
+/// Size of the object cache, in bytes.
 const CACHE_BYTES: usize = 64 << 20;
-/// Bytes of the index of a pack, of a loose object's header, and of the list of commits without parents.
+/// Maximum sizes of the index of a pack, of a loose object's header, and of the list of shallow commits, in bytes.
 const INDEX_MAX: u64 = 4 << 30;
 const LOOSE_HEADER: usize = 64;
 const SHALLOW_MAX: u64 = 64 << 20;
-/// Packs of a repository at most.
+/// Maximum number of packs in a repository.
 const PACKS_MAX: usize = 10_000;
-/// Tags that lead to tags.
+/// Maximum number of nested tags to follow.
 const PEEL_MAX: usize = 16;
-/// Digits of an abbreviated name at least.
+/// Minimum number of digits of an abbreviated name.
 const ABBREVIATED: usize = 4;
 
 type Object = (Kind, Arc<Vec<u8>>);
 
-/// An object's place, as far as the cache knows it.
+/// The position of an object, as used by the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Loose(Id),
@@ -88,34 +88,34 @@ impl Cache {
 /// A repository in a directory, or a bundle.
 pub struct Repository {
     path: PathBuf,
-    /// Where loose objects are.
+    /// The directory of loose objects.
     loose: Option<Dir>,
     packs: Vec<Pack>,
     references: References,
-    /// Commits whose parents are left out.
+    /// Commits whose parents a shallow clone omits.
     shallow: HashSet<Id>,
     bounds: Bounds,
-    /// Bytes that may still be made.
+    /// Remaining number of bytes that may be reconstructed.
     left: AtomicU64,
     cache: Mutex<Cache>,
 }
 
 impl Repository {
-    /// Opens a repository (a directory that is one, or that has a `.git`) or a bundle.
+    /// Opens a repository (the directory itself, or one with a `.git`) or a bundle.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NotRepository`] if there is none, [`Error::Unsupported`] if it uses another format, alternates, or a
-    /// `.git` that leads elsewhere, or [`Error::Damaged`].
+    /// Returns [`Error::NotRepository`] if the path is neither, [`Error::Unsupported`] if it uses another format, alternates, or
+    /// a `.git` that leads elsewhere, and [`Error::Damaged`] if it is damaged.
     pub fn open(path: &Path, bounds: Bounds) -> Result<Self, Error> {
         Self::open_until(path, bounds, &|| false)
     }
 
-    /// The same, stopped when `is_over` returns true: reading a large bundle takes a while.
+    /// Same as [`open`](Self::open), canceled when `is_over` returns true, because reading a large bundle takes a while.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), or [`Error::Interrupted`].
+    /// Returns the errors of [`open`](Self::open), and [`Error::Interrupted`] if it was canceled.
     pub fn open_until(path: &Path, bounds: Bounds, is_over: &dyn Fn() -> bool) -> Result<Self, Error> {
         let metadata = std::fs::metadata(path).map_err(Error::io(path))?;
         match () {
@@ -144,7 +144,7 @@ impl Repository {
         match dir.symlink_metadata(".git") {
             Ok(metadata) if metadata.is_dir() => dir = dir.open_dir(".git").map_err(&failed)?,
             Ok(_) => {
-                let reason = "its `.git` leads to another directory; name the main repository";
+                let reason = "a `.git` file that points to another directory; name the main repository";
                 return Err(Error::Unsupported(reason.to_owned()));
             }
             Err(_) => {}
@@ -175,14 +175,14 @@ impl Repository {
         for name in names {
             let pack = format!("{}.pack", name.trim_end_matches(".idx"));
             let Some(index) = refs::read(packs, &name, INDEX_MAX)? else { continue };
-            // Git removes both, the pack first. Opening a named pipe would wait for ever.
+            // Git removes both, the pack first. Opening a named pipe would block forever.
             if !packs.symlink_metadata(&pack).is_ok_and(|metadata| metadata.is_file()) {
                 continue;
             }
             let file = packs.open(&pack).map_err(&failed)?.into_std();
             let pack = Pack::open(file, self.path.join(&pack), 0, Index::parse(index)?)?;
             if pack.count()? != pack.index.len() as u64 {
-                return Err(Error::damaged(format!("the pack of `{name}` has another number of objects")));
+                return Err(Error::damaged(format!("the pack of `{name}` has a different number of objects")));
             }
             self.packs.push(pack);
         }
@@ -202,7 +202,7 @@ impl Repository {
         pack.verify(is_over)?;
         let count = pack.count()?;
         if count > bounds.objects {
-            return Err(Error::TooLarge(format!("the bundle has {count} objects; at most {} are read", bounds.objects)));
+            return Err(Error::TooLarge(format!("the bundle has {count} objects; the maximum is {}", bounds.objects)));
         }
         let mut repository = Self::new(path, bounds, References::List(header.references.into_iter().collect()));
         repository.packs.push(pack);
@@ -210,7 +210,7 @@ impl Repository {
         Ok(repository)
     }
 
-    // A bundle has no index: every object is made once, in the order of the pack, in which a base mostly comes first.
+    // A bundle has no index, so every object is reconstructed once in pack order, in which a base usually comes first.
     fn index_bundle(&mut self, count: u64, is_over: &dyn Fn() -> bool) -> Result<(), Error> {
         let (mut at, mut offsets) = (HEADER_BYTES, Vec::new());
         let (mut list, mut waiting) = (Vec::new(), Vec::new());
@@ -238,7 +238,7 @@ impl Repository {
         }
         list.sort_unstable();
         self.set_list(list);
-        // A base that is named by its object may come later: those that lack theirs wait for the next round.
+        // A base that is referenced by name may come later: deltas without their base wait for the next round.
         while !waiting.is_empty() {
             let before = waiting.len();
             let (mut made, mut left) = (Vec::new(), Vec::new());
@@ -274,22 +274,22 @@ impl Repository {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets as many bytes be made as when it was opened, for the next who reads.
+    /// Restores the initial byte budget for the next reader.
     pub fn refill(&self) {
         self.left.store(self.bounds.total_bytes, Ordering::Relaxed);
     }
 
-    // Takes bytes off what may be made, before they are.
+    // Charges the byte budget before an object is reconstructed.
     fn charge(&self, bytes: u64) -> Result<(), Error> {
         if bytes > self.bounds.object_bytes {
             let most = self.bounds.object_bytes;
-            return Err(Error::TooLarge(format!("an object has {bytes} bytes; at most {most} are read")));
+            return Err(Error::TooLarge(format!("an object has {bytes} bytes; the maximum is {most}")));
         }
         let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-        taken.map(drop).map_err(|_| Error::TooLarge(format!("its objects make more than {} bytes", self.bounds.total_bytes)))
+        taken.map(drop).map_err(|_| Error::TooLarge(format!("its objects expand to more than {} bytes", self.bounds.total_bytes)))
     }
 
-    /// Reads an object and compares its name.
+    /// Reads an object and verifies its name.
     fn object(&self, id: Id) -> Result<Object, Error> {
         for (number, pack) in self.packs.iter().enumerate() {
             if let Some(offset) = pack.index.find(id) {
@@ -313,10 +313,14 @@ impl Repository {
     }
 
     fn checked(&self, id: Id, object: Object) -> Result<Object, Error> {
-        if Id::of(object.0, &object.1) == id { Ok(object) } else { Err(Error::damaged(format!("object {id} has other bytes"))) }
+        if Id::of(object.0, &object.1) == id {
+            Ok(object)
+        } else {
+            Err(Error::damaged(format!("the content of object {id} does not match its name")))
+        }
     }
 
-    // Makes the object at an offset of a pack: the end of a chain of differences.
+    // Reconstructs the object at an offset of a pack: the end of a delta chain.
     fn packed(&self, number: usize, offset: u64) -> Result<Object, Error> {
         let pack = self.packs.get(number).ok_or_else(|| Error::damaged("no pack"))?;
         let (mut chain, mut at): (Vec<(u64, Entry)>, u64) = (Vec::new(), offset);
@@ -343,7 +347,7 @@ impl Repository {
                 }
             }
             if chain.len() > CHAIN_MAX {
-                return Err(Error::TooLarge(format!("a chain of more than {CHAIN_MAX} deltas")));
+                return Err(Error::TooLarge(format!("a delta chain longer than {CHAIN_MAX}")));
             }
         };
         for (at, entry) in chain.into_iter().rev() {
@@ -384,11 +388,11 @@ impl Repository {
         }
     }
 
-    /// Finds the commit that a reference means: a branch, a tag, `HEAD`, the name of a commit or its beginning, `main~2`, `main^`.
+    /// Resolves a reference to a commit: a branch, a tag, `HEAD`, a commit name or its prefix, `main~2`, `main^`.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::UnknownReference`] if it means nothing.
+    /// Returns [`Error::UnknownReference`] if it does not exist or is ambiguous.
     pub fn resolve(&self, reference: &str) -> Result<Id, Error> {
         let unknown = || Error::UnknownReference(reference.escape_debug().take(200).collect());
         let end = reference.find(['~', '^']).unwrap_or(reference.len());
@@ -430,7 +434,7 @@ impl Repository {
         }
     }
 
-    // Where `HEAD` leads; a bundle may have none, and then one branch of it is meant.
+    // Returns the target of `HEAD`; a bundle without `HEAD` uses its branch if there is only one.
     fn head(&self) -> Result<Option<Id>, Error> {
         if let Some(id) = self.references.find("HEAD")? {
             return Ok(Some(id));
@@ -454,28 +458,28 @@ impl Repository {
         found.extend(names.filter(|name| name.starts_with(rest)).filter_map(|name| Id::parse(&format!("{directory}{name}"))));
         found.retain(|id| id.to_string().starts_with(&digits));
         if found.len() > 1 {
-            return Err(Error::UnknownReference(format!("{digits}: it is ambiguous")));
+            return Err(Error::UnknownReference(format!("{digits} (ambiguous)")));
         }
         Ok(found.into_iter().next())
     }
 
-    // The commit that a tag leads to.
+    // Returns the commit that a tag points to.
     fn peel(&self, mut id: Id) -> Result<Id, Error> {
         for _ in 0..PEEL_MAX {
             match self.object(id)? {
                 (Kind::Commit, _) => return Ok(id),
                 (Kind::Tag, bytes) => id = parse_tag(&bytes)?.0,
-                (kind, _) => return Err(Error::UnknownReference(format!("{id}: it is a {}, not a commit", kind.name()))),
+                (kind, _) => return Err(Error::UnknownReference(format!("{id} (a {}, not a commit)", kind.name()))),
             }
         }
-        Err(Error::damaged("tags lead to tags without end"))
+        Err(Error::damaged("cycle of tags"))
     }
 
-    /// Reads a commit. One whose parents a shallow clone left out has none.
+    /// Reads a commit. A commit whose parents a shallow clone omits has none.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Missing`] or [`Error::Damaged`].
+    /// Returns [`Error::Missing`] if it does not exist and [`Error::Damaged`] if it is invalid.
     pub fn commit(&self, id: Id) -> Result<Commit, Error> {
         let mut commit = Commit::parse(&self.object_of(id, Kind::Commit)?)?;
         if self.shallow.contains(&id) {
@@ -488,25 +492,27 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Missing`], [`Error::Damaged`], or [`Error::Unsupported`] if a name cannot be one of a file.
+    /// Returns [`Error::Missing`] if it does not exist, [`Error::Damaged`] if it is invalid, and [`Error::Unsupported`] if it
+    /// contains an invalid file name.
     pub fn tree(&self, id: Id) -> Result<Vec<TreeEntry>, Error> {
         tree::parse(&self.object_of(id, Kind::Tree)?, self.bounds.entries)
     }
 
-    /// Reads a file, or the target of a link, whole.
+    /// Reads a whole file or the target of a link.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Missing`], [`Error::Damaged`] or [`Error::TooLarge`].
+    /// Returns [`Error::Missing`] if it does not exist, [`Error::Damaged`] if it is invalid and [`Error::TooLarge`] if it exceeds
+    /// a limit.
     pub fn blob(&self, id: Id) -> Result<Arc<Vec<u8>>, Error> {
         self.object_of(id, Kind::Blob)
     }
 
-    /// Reads a part of a file and returns how many bytes.
+    /// Reads a part of a file and returns the number of bytes.
     ///
     /// # Errors
     ///
-    /// As [`blob`](Self::blob).
+    /// Returns the errors of [`blob`](Self::blob).
     pub fn read_blob(&self, id: Id, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let bytes = self.blob(id)?;
         let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
@@ -515,11 +521,11 @@ impl Repository {
         Ok(len)
     }
 
-    /// The size of a file, without making it: what is stored says it.
+    /// Returns the size of a file without reconstructing it.
     ///
     /// # Errors
     ///
-    /// As [`blob`](Self::blob).
+    /// Returns the errors of [`blob`](Self::blob).
     pub fn blob_size(&self, id: Id) -> Result<u64, Error> {
         for pack in &self.packs {
             let Some(offset) = pack.index.find(id) else { continue };
@@ -532,7 +538,7 @@ impl Repository {
         Ok(self.blob(id)?.len() as u64)
     }
 
-    /// The tags, each with the commit it leads to and its message if it has one.
+    /// Returns the tags, each with its commit and its message, if any.
     ///
     /// # Errors
     ///
@@ -544,7 +550,7 @@ impl Repository {
                 (Kind::Tag, bytes) => Some(parse_tag(&bytes)?.2),
                 _ => None,
             };
-            // A tag can name anything, also a file.
+            // A tag can point to any object, including a file.
             match self.peel(id) {
                 Ok(commit) => drop(tags.insert(name, (commit, message))),
                 Err(Error::UnknownReference(_)) => {}
@@ -554,7 +560,7 @@ impl Repository {
         Ok(tags)
     }
 
-    /// The branches, by name.
+    /// Returns the branches, by name.
     ///
     /// # Errors
     ///
@@ -563,7 +569,7 @@ impl Repository {
         self.references.below("refs/heads/")
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -585,7 +591,8 @@ mod tests {
         [&[0x78, 0x01, 0x01, bytes.len() as u8, 0, !(bytes.len() as u8), 0xFF], bytes, &adler(bytes)].concat()
     }
 
-    /// A bundle with a blob of four bytes and so many differences, each a copy of the one before; and where the last begins.
+    /// Creates a bundle with a blob of four bytes and this many deltas, each a copy of the one before, and the offset of the last
+    /// one.
     fn chain(path: &Path, length: u32) -> u64 {
         let mut pack = b"PACK\0\0\0\x02".to_vec();
         pack.extend_from_slice(&(length + 1).to_be_bytes());
@@ -612,7 +619,7 @@ mod tests {
         for (length, is_read) in [(4000, true), (5000, false)] {
             let last = chain(&path, length);
             let repository = Repository::open(&path, Bounds::default()).unwrap();
-            // What was made is kept, and shortens the chain.
+            // Reconstructed objects are cached, which shortens the chain.
             assert_eq!(*repository.packed(0, last).unwrap().1, b"abcd");
             *repository.cache() = Cache::default();
             let made = repository.packed(0, last);

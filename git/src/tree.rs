@@ -8,26 +8,26 @@ use crate::error::Error;
 use crate::id::ID_BYTES;
 use crate::names::is_dot_git;
 
-/// Longest name of an entry.
+/// Maximum length of an entry's name.
 const NAME_MAX: usize = 255;
 
-/// What an entry of a directory is.
+/// The type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// A file.
     File,
-    /// A file that can be executed.
+    /// An executable file.
     Executable,
     /// A symbolic link.
     Link,
     /// A directory.
     Directory,
-    /// A commit of another repository.
+    /// A commit of another repository (submodule).
     Submodule,
 }
 
 impl Mode {
-    /// The digits in a tree.
+    /// Returns the digits used in a tree.
     #[must_use]
     pub fn digits(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Mode {
 
     fn parse(digits: &[u8]) -> Option<Self> {
         Some(match digits {
-            // The second is what git wrote before 2005.
+            // Git wrote the second form before 2005.
             b"100644" | b"100664" => Self::File,
             b"100755" => Self::Executable,
             b"120000" => Self::Link,
@@ -55,15 +55,15 @@ impl Mode {
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// What it is.
+    /// Its type.
     pub mode: Mode,
-    /// Its name: never a path, `.`, `..` or `.git`.
+    /// Its name, which is never a path, `.`, `..` or `.git`.
     pub name: String,
     /// The object.
     pub id: Id,
 }
 
-/// The order of entries: by name, as if those of directories ended in a slash.
+/// Returns the sort key of entries: by name, as if those of directories ended in a slash.
 pub(crate) fn order(a: (&str, bool), b: (&str, bool)) -> Ordering {
     let bytes = |(name, is_directory): (&str, bool)| name.as_bytes().to_vec().into_iter().chain(is_directory.then_some(b'/'));
     let common = a.0.len().min(b.0.len());
@@ -73,7 +73,7 @@ pub(crate) fn order(a: (&str, bool), b: (&str, bool)) -> Ordering {
     }
 }
 
-/// The bytes of a tree; the entries are sorted first.
+/// Encodes a tree; the entries are sorted first.
 #[must_use]
 pub fn encode_tree<'a>(entries: impl IntoIterator<Item = (&'a str, Mode, Id)>) -> Vec<u8> {
     let mut entries: Vec<(&str, Mode, Id)> = entries.into_iter().collect();
@@ -90,9 +90,9 @@ pub fn encode_tree<'a>(entries: impl IntoIterator<Item = (&'a str, Mode, Id)>) -
     bytes
 }
 
-/// Parses a tree. Names that could lead anywhere else, or that are there twice, are damage.
+/// Parses a tree. Names that could lead elsewhere and duplicate names are damage.
 pub(crate) fn parse(mut bytes: &[u8], most: usize) -> Result<Vec<TreeEntry>, Error> {
-    let cut = || Error::damaged("a tree is cut short");
+    let cut = || Error::damaged("a tree is truncated");
     let mut entries: Vec<TreeEntry> = Vec::new();
     let mut names = HashSet::new();
     while !bytes.is_empty() {
@@ -110,7 +110,7 @@ pub(crate) fn parse(mut bytes: &[u8], most: usize) -> Result<Vec<TreeEntry>, Err
         let mode = Mode::parse(digits).ok_or_else(|| Error::damaged(format!("`{}` has an invalid mode", shown())))?;
         let name = checked(name).ok_or_else(|| Error::Unsupported(format!("invalid file name `{}`", shown())))?;
         if !names.insert(name) {
-            return Err(Error::damaged(format!("`{}` is in a directory twice", shown())));
+            return Err(Error::damaged(format!("duplicate entry `{}` in a directory", shown())));
         }
         entries.push(TreeEntry { mode, name: name.to_owned(), id });
     }

@@ -1,4 +1,4 @@
-//! Deflated bytes of bounded size, in both directions.
+//! Zlib streams of limited size, in both directions.
 
 use miniz_oxide::DataFormat;
 use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compress_to_output};
@@ -7,7 +7,7 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 
 use crate::error::Error;
 
-/// How hard objects are compressed: the least, which takes a third of the time of git's own and some tenths more bytes.
+/// Compression level of objects: the lowest, which takes a third of git's time and produces some tenths more bytes.
 const LEVEL: u8 = 1;
 
 /// Compresses one object after another.
@@ -20,7 +20,7 @@ impl Deflater {
         Self(compressor)
     }
 
-    /// Adds a piece to the stream, and ends it after the last one.
+    /// Adds a piece to the stream, which ends after the last one.
     pub(crate) fn piece(&mut self, bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> Result<(), Error> {
         let flush = if is_last { TDEFLFlush::Finish } else { TDEFLFlush::None };
         let (status, _) = compress_to_output(&mut self.0, bytes, flush, |piece| {
@@ -36,29 +36,29 @@ impl Deflater {
     }
 }
 
-/// Decompresses pieces of a stream into a buffer of the size that it is said to have.
+/// Decompresses pieces of a stream into a buffer of the declared size.
 pub(crate) struct Inflater {
     decompressor: Box<DecompressorOxide>,
     out: Vec<u8>,
     filled: usize,
 }
 
-/// What a piece did.
+/// The result of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inflated {
-    /// Bytes of the piece that belong to the stream.
+    /// Number of bytes of the piece that belong to the stream.
     pub(crate) consumed: usize,
     /// The stream has ended, or the buffer is full.
     pub(crate) is_over: bool,
 }
 
 impl Inflater {
-    /// The caller has checked the size.
+    /// Creates an inflater. The caller has checked the size.
     pub(crate) fn new(size: usize) -> Self {
         Self { decompressor: Box::default(), out: vec![0; size], filled: 0 }
     }
 
-    /// Takes the next piece; `Done` means that the stream ended and its checksum is right.
+    /// Processes the next piece; `Done` means that the stream ended and its checksum is valid.
     pub(crate) fn piece(&mut self, bytes: &[u8], has_more: bool) -> Result<Inflated, Error> {
         let mut flags = inflate_flags::TINFL_FLAG_PARSE_ZLIB_HEADER | inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
         if has_more {
@@ -69,18 +69,22 @@ impl Inflater {
         match status {
             TINFLStatus::Done => Ok(Inflated { consumed, is_over: true }),
             TINFLStatus::NeedsMoreInput if has_more => Ok(Inflated { consumed, is_over: false }),
-            TINFLStatus::HasMoreOutput => Err(Error::damaged("an object is longer than it says")),
-            _ => Err(Error::damaged("an object's compressed bytes are invalid or cut short")),
+            TINFLStatus::HasMoreOutput => Err(Error::damaged("an object is longer than its declared size")),
+            _ => Err(Error::damaged("an object's compressed data is invalid or truncated")),
         }
     }
 
-    /// The bytes, if there are exactly as many as were said.
+    /// Returns the bytes, if there are exactly as many as declared.
     pub(crate) fn finish(self) -> Result<Vec<u8>, Error> {
-        if self.filled == self.out.len() { Ok(self.out) } else { Err(Error::damaged("an object is shorter than it says")) }
+        if self.filled == self.out.len() {
+            Ok(self.out)
+        } else {
+            Err(Error::damaged("an object is shorter than its declared size"))
+        }
     }
 }
 
-/// Decompresses the beginning of a stream, at most so many bytes.
+/// Decompresses at most this many bytes from the beginning of a stream.
 pub(crate) fn beginning(bytes: &[u8], most: usize) -> Result<Vec<u8>, Error> {
     let mut out = vec![0; most];
     let flags = inflate_flags::TINFL_FLAG_PARSE_ZLIB_HEADER
@@ -92,7 +96,7 @@ pub(crate) fn beginning(bytes: &[u8], most: usize) -> Result<Vec<u8>, Error> {
             out.truncate(written);
             Ok(out)
         }
-        _ => Err(Error::damaged("an object's compressed bytes are invalid")),
+        _ => Err(Error::damaged("an object's compressed data is invalid")),
     }
 }
 

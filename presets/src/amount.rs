@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-/// Something a limit can be made of: ordered, never zero, printable with its unit.
+/// The value of a limit: ordered, never zero, printable with its unit.
 pub trait Amount: Copy + PartialOrd + fmt::Display {
-    /// Whether it is nothing at all, which no limit may be.
+    /// Returns whether the amount is zero, which is invalid for a limit.
     fn is_zero(self) -> bool;
 }
 
@@ -16,27 +16,27 @@ pub trait Amount: Copy + PartialOrd + fmt::Display {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-/// A span of wall-clock time, written `5 s`, `250 ms` or `2 min`.
+/// A duration of wall-clock time, written `5 s`, `250 ms` or `2 min`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WallTime(pub Duration);
 
-/// Why a text is not an amount.
+/// The reason a text is not a valid amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// The number before the unit cannot be read.
-    #[error("`{0}` does not start with a whole number")]
+    /// The number before the unit is missing or invalid.
+    #[error("invalid amount `{0}`: expected a whole number first")]
     Number(String),
     /// The unit is unknown.
-    #[error("`{unit}` is not a unit of {what}: use {known}")]
+    #[error("unknown unit `{unit}` of {what}: expected {known}")]
     Unit {
-        /// What stood after the number.
+        /// The text after the number.
         unit: String,
-        /// What was to be measured.
+        /// The measured quantity.
         what: &'static str,
-        /// The units there are.
+        /// The supported units.
         known: &'static str,
     },
-    /// The amount does not fit 64 bits.
+    /// The amount does not fit in 64 bits.
     #[error("`{0}` is too large")]
     TooLarge(String),
 }

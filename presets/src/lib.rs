@@ -1,7 +1,7 @@
 //! Sandlite's limits as data: `strict.toml`, `normal.toml` and `permissive.toml`, and the types that read them.
 //!
-//! No default lives in code and nothing here acts: the runtime asks a [`Limits`] what is allowed and does the rest. Zero
-//! is an error everywhere and never means "unlimited"; a caller may only tighten what a preset grants.
+//! Defaults are never hard-coded, and nothing here acts: the runtime enforces the [`Limits`]. Zero is an error everywhere and
+//! never means "unlimited"; a caller can only tighten the limits of a preset.
 //!
 //! ```
 //! use sandlite_presets::{Limits, Overrides, Preset};

@@ -1,4 +1,4 @@
-//! The closed list of limits. Adding one is adding a line here and a line to each preset file.
+//! The complete list of limits. To add one, add a line here and a line to each preset file.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use crate::{Amount, ByteSize, Preset, WallTime};
 
 macro_rules! limits {
     ($($(#[doc = $doc:literal])+ $field:ident: $kind:ty, $variant:ident;)*) => {
-        /// What one command, and everything it starts, may use.
+        /// The resources that one command, and everything it starts, may use.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Limits { $($(#[doc = $doc])+ pub $field: $kind,)* }
 
-        /// Limits that a caller wants tighter than its preset.
+        /// Limits that a caller wants to tighten.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Overrides { $($(#[doc = $doc])+ pub $field: Option<$kind>,)* }
 
-        /// An owner's own file: a preset to start from, and limits that differ from it.
+        /// A custom limits file: a base preset, and limits that differ from it.
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Custom { base: Option<String>, $($field: Option<$kind>,)* }
@@ -37,7 +37,7 @@ macro_rules! limits {
         pub enum LimitName { $($(#[doc = $doc])+ $variant,)* }
 
         impl LimitName {
-            /// The name as the preset files spell it.
+            /// Returns the name as spelled in the preset files.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($field),)* }
@@ -45,34 +45,41 @@ macro_rules! limits {
         }
 
         impl Limits {
-            /// Every limit with its value, in the order of the preset files.
+            /// Returns every limit with its value, in the order of the preset files.
             #[must_use]
             pub fn entries(&self) -> Vec<(LimitName, String)> {
                 vec![$((LimitName::$variant, self.$field.to_string()),)*]
             }
 
-            /// Every limit with its value as a number, in the order of the preset files.
+            /// Returns every limit with its value as a number, in the order of the preset files.
             #[must_use]
             pub fn values(&self) -> Vec<(LimitName, LimitValue)> {
                 vec![$((LimitName::$variant, self.$field.into()),)*]
             }
 
-            /// Whether every limit is at most what `other` allows.
+            /// Returns whether no limit exceeds that of `other`.
             #[must_use]
             pub fn within(&self, other: &Self) -> bool {
                 true $(&& self.$field <= other.$field)*
             }
 
-            /// These limits with some of them lowered.
+            /// The tighter of each limit of both.
+            #[must_use]
+            pub fn tighter_of(&self, other: &Self) -> Self {
+                Self { $($field: self.$field.min(other.$field),)* }
+            }
+
+            /// Returns these limits with some of them lowered.
             ///
             /// # Errors
             ///
-            /// When an override is zero or above what these limits allow.
+            /// Returns [`LimitError::Zero`] if an override is zero, and [`LimitError::Raised`] if it exceeds these limits.
             pub fn tighten(&self, overrides: &Overrides) -> Result<Self, LimitError> {
                 Ok(Self { $($field: tighter(LimitName::$variant, self.$field, overrides.$field)?,)* })
             }
 
-            /// These limits with some of them replaced, in either direction: for the owner of a sandbox, never for a caller.
+            /// Returns these limits with some of them replaced, in either direction. For the owner of a sandbox, never for a
+            /// caller.
             ///
             /// # Errors
             ///
@@ -85,7 +92,7 @@ macro_rules! limits {
             ///
             /// # Errors
             ///
-            /// Returns [`LimitError::Zero`] if one of them is.
+            /// Returns [`LimitError::Zero`] if a limit is zero.
             pub fn check(self) -> Result<Self, LimitError> {
                 $(if self.$field.is_zero() { return Err(LimitError::Zero(LimitName::$variant)); })*
                 Ok(self)
@@ -97,7 +104,7 @@ macro_rules! limits {
 limits! {
     /// Wasm fuel for the whole process tree.
     compute: u64, Compute;
-    /// Wall clock.
+    /// Wall-clock time.
     wall: WallTime, Wall;
     /// Linear memories, pipe buffers, captured output and the files of a sandbox in memory together.
     memory: ByteSize, Memory;
@@ -107,27 +114,27 @@ limits! {
     disk: ByteSize, Disk;
     /// Bytes of one file.
     file: ByteSize, File;
-    /// Files, directories and links of the sandbox.
+    /// Files, directories and links in the sandbox.
     inodes: u64, Inodes;
-    /// Bytes of the names of all files, directories and links, with 64 for each.
+    /// Bytes of the names of all files, directories and links, plus 64 for each.
     names: ByteSize, Names;
-    /// Processes alive at once.
+    /// Processes running at once.
     processes: u32, Processes;
-    /// Processes started in all.
+    /// Processes started in total.
     process_starts: u32, ProcessStarts;
-    /// Descriptors open in one process.
+    /// Open descriptors in one process.
     descriptors: u32, Descriptors;
-    /// Rounds of one shell loop.
+    /// Iterations of one shell loop.
     loop_iterations: u64, LoopIterations;
-    /// Simple commands the shell executes.
+    /// Simple commands executed by the shell.
     commands: u64, Commands;
-    /// Bytes of the command itself, with arguments and environment.
+    /// Bytes of the command, including arguments and environment.
     command_text: ByteSize, CommandText;
-    /// Bytes of one value of the key-value store.
+    /// Bytes of one value in the key-value store.
     value: ByteSize, Value;
     /// Bytes of the whole key-value store.
     keys: ByteSize, Keys;
-    /// Bytes that all sessions keep between calls.
+    /// Bytes that all sessions store between calls.
     sessions: ByteSize, Sessions;
     /// Bytes of the history: commands and their output; the oldest output is dropped first.
     history: ByteSize, History;
@@ -138,7 +145,7 @@ limits! {
 /// The value of a limit as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitValue {
-    /// A number of things.
+    /// A count.
     Count(u64),
     /// Bytes.
     Bytes(u64),
@@ -170,42 +177,42 @@ impl From<WallTime> for LimitValue {
     }
 }
 
-/// Why limits are refused.
+/// The reason limits are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// A limit is zero.
-    #[error("limit `{0}` is 0: give at least 1 (0 does not mean unlimited)")]
+    #[error("limit `{0}` is 0: expected at least 1 (0 does not mean unlimited)")]
     Zero(LimitName),
-    /// A caller asked for more than the preset.
-    #[error("limit `{name}` can only be tightened: {asked} is more than the {allowed} of the preset")]
+    /// A caller requested more than the preset allows.
+    #[error("limit `{name}` can only be tightened: {asked} exceeds the {allowed} of the preset")]
     Raised {
-        /// Which limit.
+        /// The limit.
         name: LimitName,
-        /// What the caller asked for.
+        /// The requested value.
         asked: String,
-        /// What the preset allows.
+        /// The value of the preset.
         allowed: String,
     },
     /// The text of a preset file is invalid.
     #[error("invalid preset file: {0}")]
     File(String),
-    /// A file without a base has to set every limit.
-    #[error("missing limit `{0}`: set it, or name a preset to start from (`base = \"normal\"`)")]
+    /// A file without a base must set every limit.
+    #[error("missing limit `{0}`: set it, or set a base preset (`base = \"normal\"`)")]
     Missing(LimitName),
 }
 
 impl Limits {
-    /// Reads the text of a preset file.
+    /// Parses a preset file.
     ///
     /// # Errors
     ///
-    /// When a limit is missing, unknown, zero, negative or too large.
+    /// Returns [`LimitError`] if a limit is missing, unknown, zero, negative or too large.
     pub fn parse(text: &str) -> Result<Self, LimitError> {
         toml::from_str::<Self>(text).map_err(|error| LimitError::File(error.to_string()))?.check()
     }
 
-    /// Reads the text of an owner's own file: the limits of a preset file, and optionally `base`, the preset that has the
-    /// limits which the file does not set. An owner may also set limits that are wider than any preset's.
+    /// Parses a custom limits file: the limits of a preset file, and optionally `base`, the preset that provides all other
+    /// limits. An owner may also set limits that exceed those of every preset.
     ///
     /// ```
     /// use sandlite_presets::{Limits, Preset};
@@ -246,7 +253,7 @@ mod tests {
     use super::*;
     use crate::Preset;
 
-    // L01–L06, T-DOS-15: an argument can lower a limit and never lift it.
+    // L01–L06, T-DOS-15: an argument can lower a limit but never raise it.
     #[test]
     fn a_caller_can_tighten_but_never_raise_or_switch_off() {
         let limits = Preset::Normal.limits();
@@ -276,9 +283,9 @@ mod tests {
         assert!(refused("base = \"lax\"").contains("choose `strict`, `normal` or `permissive`"));
         assert_eq!(
             refused("base = \"normal\"\nwall = \"0 s\""),
-            "limit `wall` is 0: give at least 1 (0 does not mean unlimited)"
+            "limit `wall` is 0: expected at least 1 (0 does not mean unlimited)"
         );
-        assert_eq!(refused("compute = 5"), "missing limit `wall`: set it, or name a preset to start from (`base = \"normal\"`)");
+        assert_eq!(refused("compute = 5"), "missing limit `wall`: set it, or set a base preset (`base = \"normal\"`)");
         assert!(refused("base = \"normal\"\nwall = 5").contains("expected a string"));
     }
 

@@ -1,28 +1,28 @@
-//! A policy as data: rules on paths, and which programs may be started.
+//! A policy as data: rules for paths, and the programs that may be started.
 //!
-//! Nothing here acts: the runtime compiles the rules and its view obeys them. Several policies are combined by taking the tighter
-//! decision of each, so adding one can never widen anything.
+//! Nothing here acts: the runtime compiles the rules and its view enforces them. Several policies are combined by taking the
+//! strictest decision of each, so adding a policy never grants anything.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What may be done at a path, from least to most.
+/// The access to a path, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
-    /// It does not exist.
+    /// The path does not exist.
     Hidden,
-    /// It can be read.
+    /// The path can be read.
     Read,
-    /// It can be read, and it can only grow: new files, and bytes at the end of existing ones.
+    /// The path can be read and can only grow: new files, and bytes appended to existing ones.
     Append,
-    /// Everything.
+    /// Full access.
     Write,
 }
 
 impl Access {
-    /// The name as policy files spell it.
+    /// Returns the name as spelled in policy files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,15 +38,15 @@ impl Access {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Which paths: an absolute glob, in which `*` matches within one name and `**` matches any number of names.
+    /// The paths: an absolute glob in which `*` matches within one name and `**` matches any number of names.
     pub path: String,
-    /// What may be done there; a rule without it leaves that to other rules.
+    /// The access; a rule without it leaves access to other rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
-    /// Which label a view needs in order to see it: one of several, or an empty text for none.
+    /// The labels of which a view needs one in order to see the path; an empty text removes the requirement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Labels>,
-    /// Whether it also counts for everything below a directory that it matches.
+    /// Whether the rule also applies to everything below a matching directory.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub inherit: bool,
 }
@@ -60,7 +60,7 @@ fn is_yes(inherit: &bool) -> bool {
     *inherit
 }
 
-/// The labels of a rule: a view needs one of them. None at all: everybody sees it.
+/// The labels of a rule, of which a view needs one. If empty, everybody sees the path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(from = "OneOrMany", into = "Vec<String>")]
 pub struct Labels(pub Vec<String>);
@@ -88,14 +88,14 @@ impl From<Labels> for Vec<String> {
     }
 }
 
-/// Rules on paths, and which programs may be started.
+/// Rules for paths, and the programs that may be started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// The rules, in order.
     #[serde(default, rename = "rule", alias = "rules", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// The only programs that may be started; `None`: all of them.
+    /// The only programs that may be started; `None` allows all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_commands: Option<Vec<String>>,
     /// Programs that may not be started.
@@ -103,34 +103,34 @@ pub struct Policy {
     pub denied_commands: Vec<String>,
 }
 
-/// Why a policy is not taken.
+/// The reason a policy is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// The text cannot be read.
+    /// The text is not a valid policy file.
     #[error("cannot read the policy: {0}")]
     File(String),
-    /// A rule makes no sense.
+    /// A rule is invalid.
     #[error("invalid rule for `{path}`: {reason}")]
     Rule {
         /// Its path.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The rest makes no sense.
+    /// Another part of the policy is invalid.
     #[error("invalid policy: {0}")]
     Invalid(String),
 }
 
-/// Rules of one policy: each costs time in the directories that it can match.
+/// Maximum number of rules in one policy, because each costs time in the directories it can match.
 const RULES_MAX: usize = 1000;
-/// Bytes of a path or a label.
+/// Maximum size of a path or a label, in bytes.
 const TEXT_MAX: usize = 4096;
-/// Labels of a rule, and programs of a list.
+/// Maximum number of labels in a rule, and of programs in a list.
 const LIST_MAX: usize = 1000;
 
 impl Policy {
-    /// Reads a policy file in TOML.
+    /// Parses a policy file in TOML.
     ///
     /// ```
     /// # use sandlite_presets::{Access, Policy};
@@ -141,16 +141,16 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// Returns [`PolicyError`] if the text is not TOML, has unknown keys, or has a rule that makes no sense.
+    /// Returns [`PolicyError`] if the text is not TOML, has unknown keys, or contains an invalid rule.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         toml::from_str::<Self>(text).map_err(|error| PolicyError::File(error.to_string().trim_end().to_owned()))?.check()
     }
 
-    /// Checks what its type does not say. Globs are checked where they are compiled.
+    /// Checks the constraints that the types do not express. Globs are checked when they are compiled.
     ///
     /// # Errors
     ///
-    /// Returns [`PolicyError`] if a rule makes no sense.
+    /// Returns [`PolicyError`] if a rule is invalid.
     pub fn check(self) -> Result<Self, PolicyError> {
         if self.rules.len() > RULES_MAX {
             return Err(PolicyError::Invalid(format!("more than {RULES_MAX} rules")));
@@ -162,7 +162,7 @@ impl Policy {
             };
             let Some(names) = rule.path.strip_prefix('/') else { return refused("expected an absolute path") };
             if rule.path.len() > TEXT_MAX || rule.path.contains('\0') {
-                return refused("the path is too long, or has a zero byte");
+                return refused("the path is too long or contains a zero byte");
             }
             let names = names.strip_suffix('/').unwrap_or(names);
             if !names.is_empty() && names.split('/').any(|name| matches!(name, "" | "." | "..")) {
@@ -189,20 +189,20 @@ impl Policy {
         Ok(self)
     }
 
-    /// Whether it restricts nothing.
+    /// Returns whether the policy restricts nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.allowed_commands.is_none() && self.denied_commands.is_empty()
     }
 }
 
-/// Whether a text can be a label or the name of a principal.
+/// Returns whether a text is valid as a label or the name of a principal.
 #[must_use]
 pub fn is_label(text: &str) -> bool {
     !text.is_empty() && text.len() <= 255 && !text.chars().any(|letter| letter.is_control() || letter == ',')
 }
 
-/// The policy as the text of a policy file.
+/// Formats the policy as a policy file.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
@@ -231,7 +231,7 @@ impl fmt::Display for Policy {
     }
 }
 
-// A basic string of TOML.
+// A TOML basic string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {

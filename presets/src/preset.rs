@@ -1,4 +1,4 @@
-//! The three presets by name, each one TOML file beside this crate.
+//! The three named presets, each a TOML file in this crate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,20 +8,20 @@ use crate::Limits;
 /// A named set of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub enum Preset {
-    /// One short step of an agent that is not trusted at all.
+    /// For one short step of a completely untrusted agent.
     Strict,
-    /// The everyday preset.
+    /// The default.
     #[default]
     Normal,
-    /// Long work that you started yourself.
+    /// For long work that you started yourself.
     Permissive,
 }
 
 impl Preset {
-    /// All of them, tightest first.
+    /// All presets, strictest first.
     pub const ALL: [Self; 3] = [Self::Strict, Self::Normal, Self::Permissive];
 
-    /// The name as the command line spells it.
+    /// Returns the name as spelled on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Preset {
         }
     }
 
-    /// The text of its file, comments included.
+    /// Returns the text of the preset file, including comments.
     #[must_use]
     pub fn source(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Preset {
         }
     }
 
-    /// Its limits.
+    /// Returns the limits.
     ///
     /// # Panics
     ///
@@ -59,7 +59,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// No preset has this name.
+/// The error for an unknown preset name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown preset `{0}`: choose `strict`, `normal` or `permissive`")]
 pub struct UnknownPreset(String);

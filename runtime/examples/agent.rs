@@ -1,10 +1,10 @@
-//! An agent loop: a model asks for actions, the sandbox performs them. The model is scripted here, so that the example runs anywhere.
+//! An agent loop: a model requests actions, the sandbox performs them. The model is scripted, so that the example runs anywhere.
 
 use sandlite_runtime::actions::{Answer, Context, find};
 use sandlite_runtime::{Error, Sandbox};
 use serde_json::{Value, json};
 
-/// What a model would ask for, turn by turn.
+/// Returns the requests of the scripted model, turn by turn.
 fn model(turn: usize) -> Option<(&'static str, Value)> {
     let calls = [
         (
@@ -22,7 +22,7 @@ pub fn main() -> Result<(), Error> {
     let sandbox = Sandbox::builder().open()?;
     let context = Context::new(sandbox.clone());
     for turn in 0.. {
-        // With a real model: send it name, description and schema of each of `actions()`, and its last answers.
+        // With a real model: send it the name, description and schema of each of `actions()`, and the last results.
         let Some((name, arguments)) = model(turn) else { break };
         let answer = find(name).map_or_else(|| Answer::error("unknown tool"), |action| action.run(&context, arguments));
         println!("{name}: {}", answer.text);

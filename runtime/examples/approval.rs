@@ -1,4 +1,4 @@
-//! A host tool that asks a person (here: a rule) before it acts. The command's clock stands still meanwhile.
+//! A host tool that asks a person (here: a rule) before it acts. The command's clock is paused meanwhile.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub fn main() -> Result<(), Error> {
         let pause = context.pause(PATIENCE);
         let is_approved = arguments["to"] == "staging";
         drop(pause);
-        // The command may have been killed while the person thought about it.
+        // The command may have been killed while the person decided.
         if !is_approved || context.is_over() {
             return Err("not approved".to_owned());
         }

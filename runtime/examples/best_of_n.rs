@@ -1,15 +1,15 @@
-//! Best of N: every attempt has a fork of its own, the best one is kept.
+//! Best of N: every attempt runs in its own fork, and the best one is kept.
 
 use sandlite_runtime::{Error, Sandbox};
 
-/// What a model proposed for "sort the numbers", three times.
+/// Three proposals of a model for "sort the numbers".
 const ATTEMPTS: [&str; 3] = [
     "sort numbers > sorted", // as text: 10 comes before 9
     "sort -n numbers > sorted",
     "srot -n numbers > sorted",
 ];
 
-/// Tries them all and keeps the one that passes the test.
+/// Tries all of them and keeps the one that passes the test.
 pub fn main() -> Result<(), Error> {
     let sandbox = Sandbox::builder().cwd("/work").file("/work/numbers", "9\n10\n1\n").open()?;
     let mut best = None;

@@ -1,10 +1,10 @@
-//! Custom limits: a preset, tightened for the sandbox and again for one command. Meeting one is a result, not a crash.
+//! Custom limits: a preset, lowered for the sandbox and again for one command. Reaching a limit is a result, not a crash.
 
 use std::time::Duration;
 
 use sandlite_runtime::{ByteSize, Command, Error, LimitName, Overrides, Preset, Sandbox, WallTime};
 
-/// Meets two limits.
+/// Reaches two limits.
 pub fn main() -> Result<(), Error> {
     let small = Overrides { memory: Some(ByteSize(64 << 20)), output: Some(ByteSize(1000)), ..Overrides::default() };
     let sandbox = Sandbox::builder().preset(Preset::Strict).limits(small).open()?;

@@ -1,10 +1,10 @@
-//! Snapshots: a whole sandbox as one file, to resume later, elsewhere, or once more from the same point.
+//! Snapshots: a whole sandbox as one file, to resume later, elsewhere, or repeatedly from the same point.
 
 use std::error::Error;
 
 use sandlite_runtime::Sandbox;
 
-/// Survives an accident.
+/// Recovers from an accident.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let (database, snapshot) = (directory.path().join("agent.db"), directory.path().join("snapshot.db"));

@@ -1,11 +1,11 @@
-//! Output while a command runs: read it, answer it, wait for the end.
+//! Streaming output: read it while the command runs, respond to it, and wait for the end.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
 
 use sandlite_runtime::{Command, Sandbox};
 
-/// Talks to a command.
+/// Interacts with a command.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let sandbox = Sandbox::builder().open()?;
     let mut child = sandbox.spawn(Command::bash("while read -r name; do echo hello $name; done"))?;

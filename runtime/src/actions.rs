@@ -1,7 +1,8 @@
-//! The actions: everything that can be done in one sandbox, once for every interface.
+//! The actions: all operations on one sandbox, defined once for every interface.
 //!
-//! The table below is the only list of verbs. The MCP server, the Python package and `--json` take names, descriptions, schemas and
-//! functions from it. Knows nothing of protocols: an interface prepares an action, gives it a [`Context`] and passes on its [`Answer`].
+//! The table below is the only list of verbs. The MCP server, the Python package and `--json` take names, descriptions, schemas
+//! and functions from it. Knows nothing about protocols: an interface prepares an action, passes it a [`Context`] and forwards
+//! its [`Answer`].
 
 mod answer;
 mod events;
@@ -43,95 +44,95 @@ pub use update::{Update, Updated};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
 pub use versions::{Checkpoint, Checkpoints, Diff, Log, PruneVersions, Restore, Undo};
 
-/// What an action does to the sandbox, as a hint to clients that ask their user first.
+/// The effect of an action on the sandbox, as a hint to clients that ask their user first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// Changes nothing.
     Reads,
-    /// Adds; nothing is lost.
+    /// Adds data; nothing is lost.
     Adds,
-    /// May overwrite or remove.
+    /// May overwrite or remove data.
     Changes,
 }
 
-/// The right that an action needs.
+/// The permission that an action requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// Run programs.
     Execute,
-    /// Look at files.
+    /// Read files.
     ReadFiles,
     /// Change files.
     WriteFiles,
-    /// Look at values of the key-value store.
+    /// Read values of the key-value store.
     ReadValues,
     /// Change values of the key-value store.
     WriteValues,
-    /// Look at the history.
+    /// Read the history.
     ReadHistory,
     /// Copy whole sandboxes.
     Snapshots,
-    /// Look at skills.
+    /// Read skills.
     ReadSkills,
     /// Run skills.
     RunSkills,
     /// Change the catalog of skills.
     WriteSkills,
-    /// Change directories of this machine that the caller names.
+    /// Change directories on this machine that the caller names.
     HostFiles,
 }
 
-/// Who is offered an action.
+/// The audience of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Audience {
-    /// Models, and programs.
+    /// Models and programs.
     Models,
-    /// Programs alone: a model has another action for it, and each action it is offered costs it attention.
+    /// Only programs: models have another action for it, and each offered action costs them attention.
     Programs,
 }
 
-/// The arguments of an action, and what it does with them in a context `C`.
+/// The arguments of an action, and its implementation in a context `C`.
 pub trait Request<C = Context>: DeserializeOwned + JsonSchema + Send + 'static {
-    /// The data of its answer.
+    /// The data of its result.
     type Data: Serialize + JsonSchema;
 
     /// Performs the action.
     ///
     /// # Errors
     ///
-    /// Returns an error if the action was not done; the caller turns it into an [`Answer`] or an exception.
+    /// Returns an error if the action failed; the caller turns it into an [`Answer`] or an exception.
     fn run(self, context: &C) -> Result<Answer, Error>;
 }
 
 /// One action: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Action<C = Context> {
-    /// The name that callers use.
+    /// The name used by callers.
     pub name: &'static str,
-    /// The name that people read.
+    /// The title for people.
     pub title: &'static str,
-    /// What it does, for a model.
+    /// The description for a model.
     pub description: &'static str,
-    /// What it does to the sandbox.
+    /// The effect on the sandbox.
     pub effect: Effect,
-    /// Whether doing it twice is the same as doing it once.
+    /// Whether repeating it has no further effect.
     pub is_idempotent: bool,
-    /// The right that it needs.
+    /// The required permission.
     pub permission: Permission,
-    /// Who is offered it.
+    /// The audience.
     pub audience: Audience,
     /// Returns the JSON schema of its arguments.
     pub input: fn() -> Value,
-    /// Returns the JSON schema of its answer's data.
+    /// Returns the JSON schema of its result's data.
     pub output: fn() -> Value,
     prepare: fn(Value) -> Result<Prepared<C>, Error>,
 }
 
 impl<C: 'static> Action<C> {
-    /// A row for models, of the request `R`.
+    /// Creates a row for models, with the request type `R`.
     #[must_use]
     pub const fn new<R: Request<C>>(
         name: &'static str,
@@ -154,14 +155,14 @@ impl<C: 'static> Action<C> {
         }
     }
 
-    /// The same row, idempotent.
+    /// Marks the row as idempotent.
     #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
         self
     }
 
-    /// The same row, for programs alone.
+    /// Restricts the row to programs.
     #[must_use]
     pub const fn for_programs(mut self) -> Self {
         self.audience = Audience::Programs;
@@ -172,17 +173,17 @@ impl<C: 'static> Action<C> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if they do not fit the schema.
+    /// Returns [`Error::Invalid`] if they do not match the schema.
     pub fn prepare(&self, arguments: Value) -> Result<Prepared<C>, Error> {
         (self.prepare)(arguments)
     }
 
-    /// Performs the action; errors become answers that a model can read.
+    /// Performs the action; errors become results that a model can read.
     pub fn run(&self, context: &C, arguments: Value) -> Answer {
         self.prepare(arguments).and_then(|prepared| prepared.run(context)).unwrap_or_else(Answer::from)
     }
 
-    /// Whether it waits for the command that runs, as whatever changes the sandbox does. Reading never waits.
+    /// Returns whether the action waits for a running command, as every change does. Reading never waits.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
         self.effect == Effect::Changes
@@ -190,7 +191,7 @@ impl<C: 'static> Action<C> {
 }
 
 impl Action {
-    /// The same row, whose question can also be asked of a past version: `at` is one more argument.
+    /// Adds the argument `at`, which selects a past version.
     #[must_use]
     const fn of_versions<R: Request>(mut self) -> Self {
         self.input = schema::input_at::<R>;
@@ -203,7 +204,7 @@ fn prepare_at<R: Request>(mut arguments: Value) -> Result<Prepared, Error> {
     let at = match arguments.as_object_mut().and_then(|arguments| arguments.remove("at")) {
         None | Some(Value::Null) => None,
         Some(Value::String(reference)) => Some(reference),
-        Some(_) => return Err(Error::Invalid("the arguments do not fit: `at` is not a string".to_owned())),
+        Some(_) => return Err(Error::Invalid("invalid arguments: `at` is not a string".to_owned())),
     };
     let prepared = prepare::<R, Context>(arguments)?;
     Ok(Prepared(Box::new(move |context| match at {
@@ -213,15 +214,14 @@ fn prepare_at<R: Request>(mut arguments: Value) -> Result<Prepared, Error> {
 }
 
 fn prepare<R: Request<C>, C: 'static>(arguments: Value) -> Result<Prepared<C>, Error> {
-    let request: R = serde_json::from_value(arguments).map_err(|error| {
-        Error::Invalid(format!("the arguments do not fit: {}", shortened(error.to_string(), answer::COMPLAINT)))
-    })?;
+    let request: R = serde_json::from_value(arguments)
+        .map_err(|error| Error::Invalid(format!("invalid arguments: {}", shortened(error.to_string(), answer::COMPLAINT))))?;
     Ok(Prepared(Box::new(|context| request.run(context))))
 }
 
 type Work<C> = dyn FnOnce(&C) -> Result<Answer, Error> + Send;
 
-/// An action whose arguments fit.
+/// An action with valid arguments.
 pub struct Prepared<C = Context>(Box<Work<C>>);
 
 impl<C> Prepared<C> {
@@ -229,7 +229,7 @@ impl<C> Prepared<C> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the action was not done.
+    /// Returns an error if the action failed.
     pub fn run(self, context: &C) -> Result<Answer, Error> {
         (self.0)(context)
     }
@@ -237,7 +237,7 @@ impl<C> Prepared<C> {
 
 type Listener = dyn Fn(Stream, &[u8]) + Send + Sync;
 
-/// Where an action takes place, and how its caller follows and ends it.
+/// The sandbox that an action works on, and how its caller follows and cancels it.
 #[derive(Clone)]
 pub struct Context {
     sandbox: Sandbox,
@@ -246,32 +246,39 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context that nobody watches.
+    /// Creates a context without a listener.
     #[must_use]
     pub fn new(sandbox: Sandbox) -> Self {
         Self { sandbox, cancel: Cancel::default(), on_output: None }
     }
 
-    /// Passes each piece of a command's output on as it comes.
+    /// Passes each piece of a command's output to a callback.
     #[must_use]
     pub fn on_output(mut self, listener: impl Fn(Stream, &[u8]) + Send + Sync + 'static) -> Self {
         self.on_output = Some(Arc::new(listener));
         self
     }
 
-    /// The sandbox.
+    /// Lets this [`Cancel`] end the action's command, in place of one of its own.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Returns the sandbox.
     #[must_use]
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
 
-    /// Ends the action's command, before or while it runs.
+    /// Returns the handle that cancels the action's command, before or while it runs.
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 
-    /// A command that this context's [`Cancel`] ends and whose output goes to its listener.
+    /// Connects a command to this context's [`Cancel`] and output listener.
     fn watch(&self, command: Command) -> Command {
         let mut command = command.cancelled_by(self.cancel.clone());
         if let Some(listener) = &self.on_output {
@@ -284,13 +291,13 @@ impl Context {
     }
 }
 
-/// Every action.
+/// Returns every action.
 #[must_use]
 pub fn actions() -> &'static [Action] {
     ACTIONS
 }
 
-/// The action of a name.
+/// Returns the action with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.name == name)
@@ -312,7 +319,7 @@ static ACTIONS: &[Action] = &[
     Action::new::<MoveFile>("move_file", "Move a file", MOVE, Changes, WriteFiles),
     Action::new::<MakeDirectory>("make_directory", "Create a directory", MKDIR, Adds, WriteFiles).idempotent().for_programs(),
     Action::new::<FileInfo>("file_info", "Describe a file", INFO, Reads, ReadFiles).for_programs(),
-    Action::new::<AppendFile>("append_file", "Add to a file", APPEND, Changes, WriteFiles).for_programs(),
+    Action::new::<AppendFile>("append_file", "Append to a file", APPEND, Changes, WriteFiles).for_programs(),
     Action::new::<places::WriteFiles>("write_files", "Write many files", WRITE_MANY, Changes, WriteFiles)
         .idempotent()
         .for_programs(),
@@ -328,13 +335,13 @@ static ACTIONS: &[Action] = &[
     Action::new::<KvSet>("kv_set", "Set a value", KV_SET, Changes, WriteValues).idempotent(),
     Action::new::<KvDelete>("kv_delete", "Delete a value", KV_DELETE, Changes, WriteValues).idempotent(),
     Action::new::<KvKeys>("kv_keys", "List keys", KV_KEYS, Reads, ReadValues).of_versions::<KvKeys>(),
-    Action::new::<History>("history", "What was done", HISTORY, Reads, ReadHistory),
+    Action::new::<History>("history", "List past runs", HISTORY, Reads, ReadHistory),
     Action::new::<Record>("record", "Record a step", RECORD, Changes, WriteValues).for_programs(),
     Action::new::<Log>("log", "List versions", LOG, Reads, ReadHistory),
     Action::new::<Diff>("diff", "Compare versions", DIFF, Reads, ReadHistory),
     Action::new::<Show>("show", "Show a run", SHOW, Reads, ReadHistory),
-    Action::new::<Blame>("blame", "Find who wrote each line", BLAME, Reads, ReadHistory),
-    Action::new::<Bisect>("bisect", "Find the run that broke it", BISECT, Reads, Execute),
+    Action::new::<Blame>("blame", "Find the run that wrote each line", BLAME, Reads, ReadHistory),
+    Action::new::<Bisect>("bisect", "Find the run that broke something", BISECT, Reads, Execute),
     Action::new::<Replay>("replay", "Replay recorded runs", REPLAY, Reads, Execute),
     Action::new::<ListChanges>("changes", "Review changes", CHANGES, Reads, ReadHistory),
     Action::new::<Apply>("apply", "Apply changes to a directory", APPLY, Changes, HostFiles).idempotent().for_programs(),
@@ -348,63 +355,64 @@ static ACTIONS: &[Action] = &[
     Action::new::<AcknowledgeEvents>("acknowledge_events", "Acknowledge events", ACKNOWLEDGE, Changes, ReadHistory)
         .idempotent()
         .for_programs(),
-    Action::new::<Compact>("compact", "Give free space back", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
+    Action::new::<Compact>("compact", "Free unused space", COMPACT, Changes, WriteFiles).idempotent().for_programs(),
 ];
 
-const RECORD: &str = "Records a step of the program that uses the sandbox, such as the turn of an agent, in the history, with its content as output.";
-const UPDATE: &str = "Moves an overlay over a database onto a newer version of it and keeps the sandbox's own changes. Paths that both sides changed are reported and nothing is changed, unless `keep` decides.";
-const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something left one. A run's number names the state after it.";
-const DIFF: &str = "Compares the files of two versions, or of one version and now: paths, and the lines that differ as a patch.";
-const SHOW: &str = "Shows one run whole: command, exit code, output, and what it changed as a patch.";
+const RECORD: &str = "Records a step of the program that uses the sandbox in the history, such as the turn of an agent, with its content as output.";
+const UPDATE: &str = "Moves an overlay over a database onto a newer version of it and keeps the sandbox's own changes. If both sides changed a path, it is reported and nothing is changed, unless `keep` selects a side.";
+const LOG: &str = "Lists the versions of the sandbox, newest first: each run that changed something created one. A run's number refers to the state after it.";
+const DIFF: &str =
+    "Compares the files of two versions, or of a version and the current state: paths, and the differing lines as a patch.";
+const SHOW: &str = "Shows one run in full: command, exit code, output, and its changes as a patch.";
 const BLAME: &str = "Returns the lines of a text file, each with the run that wrote it.";
-const BISECT: &str = "Finds the run that broke something: tries a command at versions between a good one and a bad one, each in a copy that is thrown away.";
-const REPLAY: &str = "Runs every recorded run again in a copy that is thrown away, and compares exit code, output and files after each. Returns the first difference.";
+const BISECT: &str =
+    "Finds the run that broke something: runs a command at versions between a good one and a bad one, each in a temporary copy.";
+const REPLAY: &str = "Replays every recorded run in a temporary copy and compares exit code, output and files after each. Returns the first difference.";
 const CHANGES: &str =
-    "Shows what was changed in the sandbox since a version; by default in its mounted directories, or since the first run.";
-const APPLY: &str = "Applies what was changed to a directory of this machine, all of it or nothing. Refuses files that were edited there meanwhile.";
+    "Shows the changes in the sandbox since a version; defaults to its mounted directories, or to the first run.";
+const APPLY: &str = "Applies the sandbox's changes to a directory on this machine, all or none. Reports a conflict for files that were edited there meanwhile.";
 const UNDO: &str =
-    "Brings files, keys and sessions back to what they were before the last changing runs. Undoing an undo is a redo.";
-const RESTORE: &str =
-    "Brings everything, or some paths, back to what it was at a version. It is a run of its own, so it can be undone.";
-const CHECKPOINT: &str = "Names the present version, to compare with it or to come back to it later.";
+    "Restores files, keys and sessions to their state before the last runs that changed something. Undoing an undo is a redo.";
+const RESTORE: &str = "Restores everything, or some paths, to the state at a version. This is a run itself, so it can be undone.";
+const CHECKPOINT: &str = "Names the current version, to compare with it or restore it later.";
 const CHECKPOINTS: &str = "Lists the checkpoints, newest first.";
-const PRUNE: &str = "Drops old versions; those that are kept can be read as before.";
+const PRUNE: &str = "Deletes old versions; the others can still be read.";
 
 const BASH: &str = "Runs a bash command line in the sandbox, with some 160 programs (grep, sed, awk, jq, find, tar, …). Each call is a fresh \
-shell: files stay, variables and `cd` do not, unless you name a `session`. Returns exit code, standard output and standard error; a non-zero exit code is an answer, \
-not an error. A command that meets a limit is stopped and returns what it printed so far. There is no network.";
-const PYTHON: &str = "Runs Python code (CPython 3.14, standard library) on the sandbox's files. Each call is a fresh interpreter, unless you name a `session`, which keeps its globals. Print what you want to see. \
-There is no network; `subprocess` starts the sandbox's own programs.";
-const READ: &str = "Reads a text file as numbered lines, at most 2000 lines or 64 KB a call; offset and limit choose a window. Bytes that are no text come \
-as base64. Returns the version to give to write_file and edit_file.";
-const WRITE: &str = "Writes a whole file, creating the directories above it. With expected_version it writes only if nobody changed the file meanwhile.";
-const EDIT: &str = "Replaces exact pieces of text in a file, all or none. Each old text must be in the file exactly once, unless replace_all is set.";
-const LIST: &str = "Lists a directory, down to a depth, at most 1000 entries.";
+shell: files persist, variables and `cd` do not, unless you name a `session`. Returns exit code, standard output and standard error; a non-zero exit code is a result, \
+not an error. A command that reaches a limit is stopped and returns its output so far. There is no network.";
+const PYTHON: &str = "Runs Python code (CPython 3.14, standard library) on the sandbox's files. Each call is a fresh interpreter, unless you name a `session`, which keeps its globals. Print the values you want to see. \
+There is no network; `subprocess` runs the sandbox's own programs.";
+const READ: &str = "Reads a text file as numbered lines, at most 2000 lines or 64 KB per call; offset and limit select a window. Binary content is returned \
+as base64. Returns the version to pass to write_file and edit_file.";
+const WRITE: &str = "Writes a whole file, creating missing parent directories. With expected_version it writes only if the file has not changed since.";
+const EDIT: &str =
+    "Replaces exact pieces of text in a file, all or none. Each old text must occur exactly once, unless replace_all is set.";
+const LIST: &str = "Lists a directory to a given depth, at most 1000 entries.";
 const GLOB: &str = "Finds files by a pattern such as `src/**/*.{py,toml}`, at most 1000.";
-const GREP: &str = "Searches files for a regular expression: matching lines with context, files, or counts. At most 200 matches or 64 KB a call.";
-const DELETE: &str = "Deletes a file or a link; a directory with all that is in it if recursive is set.";
+const GREP: &str = "Searches files for a regular expression: matching lines with context, files, or counts. At most 200 matches or 64 KB per call.";
+const DELETE: &str = "Deletes a file or a link; also a directory with its content if recursive is set.";
 const MOVE: &str = "Moves or renames a file or a directory; replaces a file only if overwrite is set.";
-const MKDIR: &str = "Creates a directory and those above it.";
-const INFO: &str = "Returns kind, size, permissions and time of a path.";
-const APPEND: &str = "Adds to the end of a file, creating it and the directories above it.";
-const WRITE_MANY: &str = "Writes many files, creating the directories above them. All of them are written or none.";
-const COPY: &str = "Copies a file, or a directory with everything below it if recursive is set. An existing directory takes the copy inside. \
-All of it is copied or nothing.";
-const FIND: &str = "Lists everything below a directory, filtered by name and kind, with size, mode and time. At most 1000 entries or 64 KB a call.";
+const MKDIR: &str = "Creates a directory and its missing parents.";
+const INFO: &str = "Returns the type, size, permissions and modification time of a path.";
+const APPEND: &str = "Appends to a file, creating it and its missing parent directories.";
+const WRITE_MANY: &str = "Writes many files, all or none, creating missing parent directories.";
+const COPY: &str = "Copies a file, or a directory with everything below it if recursive is set. If the destination is an existing directory, the copy is placed inside it. \
+Either everything is copied or nothing.";
+const FIND: &str = "Lists everything below a directory, filtered by name and kind, with size, mode and time. At most 1000 entries or 64 KB per call.";
 const USAGE: &str = "Counts the bytes, files and directories below a directory.";
-const TREE: &str = "Draws the tree below a directory, at most 1000 entries or 64 KB a call.";
-const KV_GET: &str = "Returns the JSON value of a key, or null; a value of more than 128 KB in parts, by offset.";
-const KV_SET: &str = "Keeps a JSON value under a key, beside the files.";
-const KV_DELETE: &str = "Removes a key, and says whether it was there.";
+const TREE: &str = "Draws the tree below a directory, at most 1000 entries or 64 KB per call.";
+const KV_GET: &str = "Returns the JSON value of a key, or null; values larger than 128 KB are returned in parts, by offset.";
+const KV_SET: &str = "Stores a JSON value under a key, separately from files.";
+const KV_DELETE: &str = "Deletes a key, and returns whether it existed.";
 const KV_KEYS: &str =
-    "Lists the keys that begin with a prefix, at most 1000 or 64 KB a call; after names the last one of the page before.";
+    "Lists the keys with a prefix, at most 1000 or 64 KB per call; `after` is the last key of the previous page.";
 const HISTORY: &str =
-    "Lists what was done in the sandbox, newest first. With `run` it shows one call whole, its output from any offset.";
+    "Lists past runs in the sandbox, newest first. With `run` it shows one run in full, with its output from any offset.";
 
-const EVENTS: &str =
-    "Lists what each version changed, oldest first, from a version or from where a consumer stopped: path, kind, hash and run.";
-const ACKNOWLEDGE: &str = "Stores the last version that a consumer of events has handled, so that it resumes after it.";
-const COMPACT: &str = "Gives the space of what was deleted back to the disk, however long that takes.";
+const EVENTS: &str = "Lists the changes of each version, oldest first, from a version or from a consumer's stored position: path, kind, hash and run.";
+const ACKNOWLEDGE: &str = "Stores the last version that a consumer of events has processed, so that it resumes after it.";
+const COMPACT: &str = "Returns the space of deleted data to the disk, however long that takes.";
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The file tools of an agent: what a model is given instead of a shell for reading, searching and editing.
 //!
 //! One implementation for MCP, REST and Python. Each tool takes a request, answers with data, is bounded in what it returns, says
-//! how to get the rest, and is a row of the history. The tools see the same tree as a command does. Knows nothing of JSON-RPC.
+//! how to get the rest, and is a row of the history. The tools see the same tree as a command does. Knows nothing about JSON-RPC.
 
 mod bounded;
 mod edit;
@@ -78,10 +78,10 @@ impl Agent<'_> {
     /// An absolute path, without `.` and doubled slashes; `..` is left to the walk, which knows links.
     pub(crate) fn absolute(&self, path: &str) -> Result<String, Error> {
         if path.is_empty() || path.contains('\0') {
-            return Err(Error::Invalid("a path must not be empty and must not hold a zero byte".to_owned()));
+            return Err(Error::Invalid("invalid path: expected a non-empty path without zero bytes".to_owned()));
         }
         if path.len() > MAX_PATH {
-            return Err(Error::Invalid(format!("invalid path `{}…`: it is longer than {MAX_PATH} bytes", text::cut(path, 100))));
+            return Err(Error::Invalid(format!("invalid path `{}…`: longer than {MAX_PATH} bytes", text::cut(path, 100))));
         }
         let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.sandbox.cwd) };
         let parts: Vec<&str> = whole.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -93,7 +93,7 @@ impl Agent<'_> {
         if pattern.len() <= MAX_PATTERN {
             return Ok(());
         }
-        Err(Error::Invalid(format!("invalid pattern `{}…`: it is longer than {MAX_PATTERN} bytes", text::cut(pattern, 100))))
+        Err(Error::Invalid(format!("invalid pattern `{}…`: longer than {MAX_PATTERN} bytes", text::cut(pattern, 100))))
     }
 
     /// Runs a tool that only looks; its history row waits for the next change.

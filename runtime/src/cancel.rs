@@ -13,7 +13,7 @@ use crate::process::Job;
 use crate::tools::ToolContext;
 use crate::{RunningFiles, clock};
 
-/// How long a run that was interrupted may take to end.
+/// How long an interrupted run may take to end.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Stops a run from anywhere, before or while it runs. Clones stop the same run.
@@ -36,13 +36,13 @@ type Flag = Box<dyn Fn() -> bool + Send>;
 struct Control {
     killed: AtomicBool,
     flag: Mutex<Option<Flag>>,
-    /// The flag interrupts before it kills, and since when it has.
+    /// Whether the flag interrupts before it kills, and since when it has.
     interrupts: AtomicBool,
     interrupted: Mutex<Option<Instant>>,
     running: Mutex<Option<Running>>,
 }
 
-/// What is stopped.
+/// The target.
 struct Running {
     job: Weak<Job>,
     database: Database,
@@ -52,14 +52,14 @@ impl Cancel {
     /// Ends the run at once, if it has not ended; its output so far is kept.
     pub fn kill(&self) {
         self.0.killed.store(true, Ordering::Release);
-        // Taken out first: stopping wakes others, who may look here.
+        // Taken out first, because stopping wakes threads that may access it.
         let job = self.running().as_ref().and_then(|running| running.job.upgrade());
         if let Some(job) = job {
             job.stop();
         }
     }
 
-    /// Returns whether the run was stopped by its owner, or is to be stopped when it starts.
+    /// Returns whether the owner stopped the run, or requested that it be stopped when it starts.
     #[must_use]
     pub fn is_killed(&self) -> bool {
         self.0.killed.load(Ordering::Acquire) || !self.0.interrupts.load(Ordering::Relaxed) && self.is_flagged()
@@ -74,7 +74,7 @@ impl Cancel {
         self.0.interrupts.store(true, Ordering::Relaxed);
     }
 
-    // Whether the run, which is interrupted first, is to be stopped now.
+    // Whether the run, which is interrupted first, must be stopped now.
     fn is_past_interrupt(&self) -> bool {
         if !self.0.interrupts.load(Ordering::Relaxed) || !self.is_flagged() {
             return false;
@@ -92,14 +92,14 @@ impl Cancel {
         false
     }
 
-    /// The files of the command as its programs see them, while it runs.
+    /// Returns the files of the command as its programs see them, while it runs.
     #[must_use]
     pub fn files(&self) -> Option<RunningFiles> {
         let job = self.running().as_ref().and_then(|running| running.job.upgrade())?;
         Some(RunningFiles::new(&job)).filter(|files| !files.is_over())
     }
 
-    /// The context of a function of the embedding program that works for the run, or for nobody in particular if nothing runs.
+    /// Returns the context of a function of the embedding program that works for the run, or an unbound context if nothing runs.
     pub(crate) fn call(&self) -> ToolContext {
         let job = self.running().as_ref().and_then(|running| running.job.upgrade());
         job.map_or_else(ToolContext::default, |job| ToolContext::new(job.run, RunningFiles::new(&job), job.meter.pauses(), || ()))
@@ -110,7 +110,7 @@ impl Cancel {
         *lock(&self.0.flag) = Some(Box::new(is_wanted));
     }
 
-    /// Names the processes that are meant; a kill that came earlier takes effect now.
+    /// Sets the target processes; an earlier kill takes effect now.
     pub(crate) fn attach(&self, job: &Arc<Job>, database: &Database) {
         *self.running() = Some(Running { job: Arc::downgrade(job), database: database.clone() });
         if self.is_killed() {
@@ -118,13 +118,13 @@ impl Cancel {
         }
     }
 
-    /// Forgets the processes, which are gone. A kill that is under way lets go before the job is taken apart.
+    /// Releases the processes, which have ended. A kill in progress completes before the job is torn down.
     pub(crate) fn detach(&self) {
         *self.running() = None;
     }
 
-    /// Returns the time until the run must end. Stops the run if its owner wants that, and interrupts the database once no time
-    /// is left (T-DOS-14).
+    /// Returns the time until the run must end. Stops the run if its owner requested that, and interrupts the database once no
+    /// time is left (T-DOS-14).
     pub(crate) fn look(&self) -> Duration {
         if self.is_killed() || self.is_past_interrupt() {
             self.kill();
@@ -142,8 +142,8 @@ impl Cancel {
         left
     }
 
-    /// Returns the time that is left for the calling thread, which waits for something outside of the sandbox: zero if its run or
-    /// the process that it runs must end, [`Duration::MAX`] if nothing runs.
+    /// Returns the time left for the calling thread, which waits for something outside the sandbox: zero if its run or its
+    /// process must end, [`Duration::MAX`] if nothing runs.
     pub(crate) fn left_here(&self) -> Duration {
         if self.is_killed() {
             return Duration::ZERO;
@@ -171,7 +171,7 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// A [`Cancel`] with the moment by which work without processes must end: the walk of an action, the read of a source.
+/// A [`Cancel`] with a deadline for work without processes: the walk of an action, the read of a source.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
     cancel: Cancel,
@@ -179,12 +179,12 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// The end of the time that begins now.
+    /// Creates a deadline this long from now.
     pub(crate) fn after(time: Duration, cancel: Cancel) -> Self {
         Self { cancel, at: clock::now() + time }
     }
 
-    /// Returns the moment by which the work must end, unless it is stopped before.
+    /// Returns the time by which the work must end, unless it is stopped before.
     pub(crate) fn moment(&self) -> Instant {
         self.at
     }

@@ -1,7 +1,7 @@
-//! Clocks: the only place that asks the machine what time it is.
+//! Clocks. No other file reads the machine's time.
 //!
-//! Limits always use the machine's monotonic clock, so that no step of the wall clock moves a deadline (T-REL-05). What
-//! a *guest* sees can instead be a fixed clock that advances by itself: deterministic runs read it.
+//! Limits always use the machine's monotonic clock, so that changes of the wall clock do not move a deadline (T-REL-05). A
+//! *guest* can instead see a fixed clock that advances by itself, in deterministic runs.
 
 #![expect(clippy::disallowed_methods, reason = "this is the place that asks")]
 
@@ -9,48 +9,48 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What guests are told when they ask for the time.
+/// The time that guests see.
 #[derive(Debug)]
 pub(crate) enum GuestClock {
     /// The machine's own clocks.
     Machine {
-        /// Where the guest's monotonic clock is zero: guests learn nothing of the host's uptime.
+        /// The origin of the guest's monotonic clock, so that guests cannot learn the host's uptime.
         origin: Instant,
     },
-    /// Starts at a fixed moment and advances by a fixed step at every question.
+    /// Starts at a fixed time and advances by a fixed step at every query.
     Fixed {
-        /// Nanoseconds since 1970 at the first question.
+        /// Nanoseconds since 1970 at the first query.
         start: u64,
-        /// Questions so far; file times are asked for apart.
+        /// Number of queries so far; file times are counted separately.
         asked: Arc<AtomicU64>,
     },
 }
 
-/// How far a fixed clock moves at each question: enough that two timestamps differ, too little to run into tomorrow.
+/// The step of a fixed clock: enough that two timestamps differ, too little to matter.
 const FIXED_STEP_NANOS: u64 = 1_000;
 
-/// The monotonic time of the machine, for deadlines.
+/// Returns the machine's monotonic time, for deadlines.
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Nanoseconds since 1970 by the machine's clock, for display and file times.
+/// Returns nanoseconds since 1970 by the machine's clock, for display and file times.
 pub(crate) fn unix_nanos() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 impl GuestClock {
-    /// The machine's clocks, the monotonic one starting now.
+    /// Creates the machine's clocks, with the monotonic one starting now.
     pub(crate) fn machine() -> Self {
         Self::Machine { origin: now() }
     }
 
-    /// A clock that always says the same things in the same order.
+    /// Creates a clock that always returns the same sequence.
     pub(crate) fn fixed(start: Duration) -> Self {
         Self::Fixed { start: u64::try_from(start.as_nanos()).unwrap_or(u64::MAX), asked: Arc::default() }
     }
 
-    /// Nanoseconds since 1970.
+    /// Returns nanoseconds since 1970.
     pub(crate) fn realtime(&self) -> u64 {
         match self {
             Self::Machine { .. } => unix_nanos(),
@@ -58,7 +58,7 @@ impl GuestClock {
         }
     }
 
-    /// Nanoseconds since the command began, never going back.
+    /// Returns nanoseconds since the start of the command; never decreases.
     pub(crate) fn monotonic(&self) -> u64 {
         match self {
             Self::Machine { origin } => u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX),
@@ -66,7 +66,7 @@ impl GuestClock {
         }
     }
 
-    /// A moment this far from now, if it can be told.
+    /// Returns the time this far from now, if it can be represented.
     pub(crate) fn after(&self, nanos: u64) -> Option<Moment> {
         match self {
             Self::Machine { .. } => now().checked_add(Duration::from_nanos(nanos)).map(Moment::Machine),
@@ -74,7 +74,7 @@ impl GuestClock {
         }
     }
 
-    /// What a fixed clock would answer next, without its moving.
+    /// Returns the next value of a fixed clock without advancing it.
     pub(crate) fn passed(&self) -> u64 {
         match self {
             Self::Machine { .. } => 0,
@@ -82,14 +82,14 @@ impl GuestClock {
         }
     }
 
-    /// Moves a fixed clock to a moment that somebody waits for.
+    /// Advances a fixed clock to a wake-up time.
     pub(crate) fn advance_to(&self, nanos: u64) {
         if let Self::Fixed { asked, .. } = self {
             asked.fetch_max(nanos.div_ceil(FIXED_STEP_NANOS), Ordering::Relaxed);
         }
     }
 
-    /// The clock that files get their times from, if it is not the machine's.
+    /// Returns the clock for file times, if it is not the machine's.
     pub(crate) fn for_files(&self) -> Option<Arc<dyn sqlite_fs::Clock>> {
         match self {
             Self::Machine { .. } => None,
@@ -98,7 +98,7 @@ impl GuestClock {
     }
 }
 
-/// When a guest's wait ends.
+/// The end of a guest's wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Moment {
     /// By the machine's clock.
@@ -107,7 +107,7 @@ pub(crate) enum Moment {
     Fixed(u64),
 }
 
-/// A fixed clock as the database asks it.
+/// A fixed clock as used by the database.
 struct FileClock {
     start: u64,
     asked: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! What a sandbox is unless its builder says otherwise: the user, the user's home, the environment. Each is written down here alone.
+//! The defaults of a sandbox: the user, the home directory, the environment. Each is defined only here.
 
 use sqlite_fs::Owner;
 
@@ -11,14 +11,14 @@ pub(crate) const USER: Owner = Owner { uid: 1000, gid: 1000 };
 /// The file creation mask a command starts with.
 pub(crate) const UMASK: u32 = 0o022;
 
-/// The user as programs look it up: `/etc/passwd` and `/etc/group`.
+/// The user's entries in `/etc/passwd` and `/etc/group`.
 pub(crate) const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n";
 pub(crate) const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
 
-/// Where packages are installed for the user, as `pip install --user` does it.
+/// The directory of packages installed for the user, like `pip install --user`.
 pub(crate) const USER_BASE: &str = "/home/user/.local";
 
-/// The environment of every command. Nothing of the host's gets in (T-ISO-04).
+/// The environment of every command, without any variables of the host (T-ISO-04).
 pub(crate) const ENVIRONMENT: [(&str, &str); 7] = [
     ("HOME", HOME),
     ("LANG", "C.UTF-8"),

@@ -1,40 +1,44 @@
-//! What an embedding program sees when Sandlite itself could not do its work.
+//! Errors of Sandlite itself, for the embedding program.
 //!
-//! A command that exits 1, traps or meets a limit is not here: that is an [`Output`](crate::Output) with its status.
+//! A command that exits 1, traps or reaches a limit is not an error but an [`Output`](crate::Output) with a status.
+
+mod kind;
 
 use std::path::PathBuf;
 
-/// The host's own trouble.
+pub use kind::ErrorKind;
+
+/// An error of the host.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The database refused.
+    /// The database returned an error.
     #[error(transparent)]
     Database(#[from] sqlite_fs::Error),
-    /// A limit override is zero or above the preset.
+    /// A limit override is zero or exceeds the preset.
     #[error(transparent)]
     Limit(#[from] presets::LimitError),
-    /// A hook refused what was about to be committed; nothing of it is kept.
-    #[error("refused by a hook: {0}")]
+    /// A hook rejected a commit; nothing was changed.
+    #[error("rejected by a hook: {0}")]
     Refused(String),
-    /// A policy makes no sense.
+    /// A policy is invalid.
     #[error(transparent)]
     Policy(#[from] presets::PolicyError),
-    /// A guest's wasm could not be unpacked.
-    #[error("guest `{name}` cannot be unpacked")]
+    /// A guest's wasm cannot be unpacked.
+    #[error("cannot unpack guest `{name}`")]
     Guest {
         /// The guest.
         name: &'static str,
-        /// Why.
+        /// The reason.
         #[source]
         source: std::io::Error,
     },
-    /// The engine refused a module, a setting or an instance.
-    #[error("the WebAssembly engine refused: {doing}")]
+    /// The engine rejected a module, a setting or an instance.
+    #[error("the WebAssembly engine failed: {doing}")]
     Engine {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: EngineError,
     },
@@ -43,138 +47,138 @@ pub enum Error {
     Cache {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The command is longer than its preset allows.
-    #[error("the command has {used} bytes, and the preset allows {allowed}")]
+    /// The command exceeds the limit of its preset.
+    #[error("the command has {used} bytes; the preset allows {allowed}")]
     CommandTooLong {
-        /// Bytes of the command with its arguments and environment.
+        /// Size of the command with its arguments and environment, in bytes.
         used: u64,
-        /// Bytes allowed.
+        /// Maximum size, in bytes.
         allowed: u64,
     },
-    /// A host directory is not mounted.
+    /// A host directory cannot be mounted.
     #[error("cannot mount `{}` at `{guest}`: {reason}", host.display())]
     Mount {
         /// The host directory.
         host: PathBuf,
-        /// Where it was to be seen.
+        /// The mount point.
         guest: String,
-        /// Why not.
+        /// The reason.
         reason: String,
-        /// What to do about it.
+        /// The hint.
         hint: Option<&'static str>,
     },
-    /// An overlay cannot be moved: both sides have changed some paths.
+    /// An overlay cannot be moved because both sides changed some paths.
     #[error("cannot update `{path}`: {} changed on both sides: {}", counted(*total), listed(conflicts, *total))]
     Conflict {
-        /// Where the overlay is.
+        /// The path of the overlay.
         path: String,
         /// The paths, at most a thousand.
         conflicts: Vec<String>,
-        /// How many there are.
+        /// The total number of paths.
         total: usize,
     },
-    /// A source that is mounted cannot be read.
+    /// A mounted source cannot be read.
     #[error("cannot read `{path}`: {reason}")]
     Source {
         /// The path in the sandbox.
         path: String,
-        /// What the source said.
+        /// The message of the source.
         reason: String,
-        /// The error that a guest gets.
+        /// The error for the guest.
         source: sqlite_fs::FsError,
     },
-    /// A file of the host cannot be used.
+    /// A file on the host cannot be used.
     #[error("cannot use `{}`", path.display())]
     HostFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The content of a new file could not be read.
+    /// The content of a new file cannot be read.
     #[error("cannot read the content of `{path}`")]
     Input {
         /// The file in the sandbox.
         path: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// A new file is larger than the preset allows.
+    /// A new file exceeds a limit of the preset.
     #[error("cannot write `{path}`: the limit `{}` is {allowed}", limit.as_str())]
     TooLarge {
         /// The file.
         path: String,
-        /// The limit it would exceed.
+        /// The limit.
         limit: presets::LimitName,
         /// The limit's value.
         allowed: presets::ByteSize,
     },
-    /// A file is not the one that was read: versions stand for content.
-    #[error("`{path}` has version {found}, not {expected}: it was changed since it was read")]
+    /// A file changed since it was read.
+    #[error("`{path}` has version {found}, expected {expected}: it was changed since it was read")]
     Stale {
         /// The file.
         path: String,
-        /// The version the caller has seen.
+        /// The expected version.
         expected: String,
-        /// The version there is; `none` when there is no file.
+        /// The actual version; `none` if the file does not exist.
         found: String,
     },
-    /// Files of a host directory were changed there and in the sandbox.
+    /// Files of a host directory were changed both there and in the sandbox.
     #[error("cannot apply the changes to `{}`: {}", directory.display(), conflicts(paths))]
     Conflicts {
         /// The directory.
         directory: PathBuf,
-        /// Paths below it, each with the reason.
+        /// Paths relative to it, each with a reason.
         paths: Vec<(String, String)>,
     },
-    /// Something the caller gave makes no sense.
+    /// An argument is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// A guest that is installed apart is not there.
-    #[error("the scientific Python is not installed: there is no guest `{guest}`")]
+    /// A separately installed guest is missing.
+    #[error("the scientific Python (guest `{guest}`) is not installed")]
     NotInstalled {
         /// The guest.
         guest: &'static str,
     },
-    /// A file is not the one that this version of Sandlite knows.
-    #[error("`{}` has the sha256 {found}, not {expected}: it is not used", path.display())]
+    /// A file does not have the expected hash.
+    #[error("cannot use `{}`: its sha256 is {found}, expected {expected}", path.display())]
     Sum {
         /// The file.
         path: PathBuf,
-        /// What it has, in hexadecimal.
+        /// The actual hash, in hexadecimal.
         found: String,
-        /// What it should have.
+        /// The expected hash.
         expected: String,
     },
-    /// A program of the owner cannot be used.
+    /// A custom program cannot be used.
     #[error("cannot use the program `{name}`: {reason}")]
     Program {
         /// Its name.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A git repository cannot be read or written.
     #[error(transparent)]
     Git(#[from] git::Error),
-    /// No program of the host can be granted.
+    /// Host programs cannot be granted.
     #[error("cannot grant host commands: {reason}")]
     HostBridge {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A thread could not be started.
+    /// A thread cannot be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
 }
 
-/// Conflicts that an error names.
+/// Maximum number of conflicts listed in an error.
 const CONFLICTS_NAMED: usize = 20;
 
 fn conflicts(paths: &[(String, String)]) -> String {
@@ -186,7 +190,7 @@ fn conflicts(paths: &[(String, String)]) -> String {
     text
 }
 
-/// An error of the WebAssembly engine, kept opaque: the engine is not part of our interface.
+/// An opaque error of the WebAssembly engine, which is not part of our API.
 #[derive(Debug)]
 pub struct EngineError(wasmtime::Error);
 
@@ -199,18 +203,18 @@ impl std::fmt::Display for EngineError {
 impl std::error::Error for EngineError {}
 
 impl Error {
-    /// Wraps an engine error with what was being done.
+    /// Wraps an engine error with the operation.
     pub(crate) fn engine(doing: &'static str) -> impl FnOnce(wasmtime::Error) -> Self {
         move |source| Self::Engine { doing, source: EngineError(source) }
     }
 
-    /// An operation on a path of the sandbox that failed as it would on Linux.
+    /// Creates the error of a failed operation on a path in the sandbox.
     #[must_use]
     pub fn file(operation: &'static str, path: &str, source: sqlite_fs::FsError) -> Self {
         Self::Database(sqlite_fs::Error::Fs { operation, path: path.to_owned(), source })
     }
 
-    /// The Linux error behind it, if an operation on a file failed.
+    /// Returns the underlying Linux error, if a file operation failed.
     #[must_use]
     pub fn fs_error(&self) -> Option<sqlite_fs::FsError> {
         match self {
@@ -220,14 +224,14 @@ impl Error {
         }
     }
 
-    /// Returns whether somebody else has the sandbox: another process has its file open, or a command did not end in time.
+    /// Returns whether the sandbox is in use: another process has its file open, or a command did not end in time.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         use sqlite_fs::Error::{Busy, Locked, LockedElsewhere};
         matches!(self, Self::Database(Busy | Locked { .. } | LockedElsewhere(_)))
     }
 
-    /// The path in the sandbox that it is about.
+    /// Returns the path in the sandbox that the error refers to.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {
@@ -239,7 +243,7 @@ impl Error {
         }
     }
 
-    /// What it is and each of its causes, most general first. Causes that the text before them says already are left out.
+    /// Returns the error text and each of its causes, most general first. Causes contained in the text before them are omitted.
     #[must_use]
     pub fn causes(&self) -> Vec<String> {
         let mut said = vec![self.to_string()];
@@ -254,42 +258,45 @@ impl Error {
         said
     }
 
-    /// What to do about it, when there is something to do.
+    /// Returns a hint, if any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Database(error) => error.hint().map(Into::into),
             Self::Mount { hint, .. } => hint.map(str::to_owned),
-            Self::Conflicts { .. } => {
-                Some("nothing was changed; `--patch` prints the changes, to be merged by hand or with `git apply -3`".to_owned())
-            }
-            Self::Conflict { .. } => {
-                Some("`--ours` keeps the sandbox's own, `--theirs` takes the newer ones (`keep` in Python)".to_owned())
-            }
-            Self::Stale { .. } => Some("read the file again and repeat".to_owned()),
+            Self::Conflicts { .. } => Some(
+                "no changes were made; print the changes with `--patch`, and merge them manually or with `git apply -3`"
+                    .to_owned(),
+            ),
+            Self::Conflict { .. } => Some(
+                "use `--ours` to keep the sandbox's changes, or `--theirs` to take the newer ones (`keep` in Python)".to_owned(),
+            ),
+            Self::Stale { .. } => Some("read the file again and retry".to_owned()),
             Self::Cache { .. } => Some("set SANDLITE_CACHE to a directory that only you can write".to_owned()),
-            Self::CommandTooLong { .. } => Some("put the text into a file and run the file, or choose a wider preset".to_owned()),
+            Self::CommandTooLong { .. } => {
+                Some("put the text into a file and run the file, or use a less restrictive preset".to_owned())
+            }
             Self::Program { name, reason } if reason.ends_with("not installed") => {
                 Some(format!("install it with `sandlite guests add FILE.wasm --as {name}`"))
             }
             Self::HostBridge { reason } if reason.starts_with("bubblewrap") => {
                 Some("install the package `bubblewrap`, and allow it to create user namespaces".to_owned())
             }
-            Self::NotInstalled { guest } => Some(format!("`sandlite guests add {guest}` installs it")),
-            Self::Sum { .. } => {
-                Some("remove the file and fetch it again; if that does not help, it was changed at its source".to_owned())
-            }
+            Self::NotInstalled { guest } => Some(format!("install it with `sandlite guests add {guest}`")),
+            Self::Sum { .. } => Some(
+                "remove the file and download it again; if the error persists, the file was changed at its source".to_owned(),
+            ),
             Self::TooLarge { limit: presets::LimitName::Disk, .. } => {
-                Some("delete files, or choose a wider preset; `sandlite presets` shows what each one allows".to_owned())
+                Some("delete files, or use a less restrictive preset; list them with `sandlite presets`".to_owned())
             }
-            Self::TooLarge { .. } => Some("choose a wider preset; `sandlite presets` shows what each one allows".to_owned()),
-            Self::Limit(_) => Some("`sandlite presets` shows what each preset allows".to_owned()),
+            Self::TooLarge { .. } => Some("use a less restrictive preset; list them with `sandlite presets`".to_owned()),
+            Self::Limit(_) => Some("list the limits of each preset with `sandlite presets`".to_owned()),
             _ => None,
         }
     }
 }
 
-/// Paths that a message about many of them names.
+/// Maximum number of paths listed in a message.
 const NAMED: usize = 10;
 
 fn counted(total: usize) -> String {

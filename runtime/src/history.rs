@@ -1,4 +1,4 @@
-//! The history of a sandbox: every run, what it printed, used and changed.
+//! The history of a sandbox: every run with its output, usage and changes.
 
 mod changes;
 mod diff;
@@ -18,63 +18,63 @@ pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN, VIEW};
 pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
 pub(crate) use steps::record;
 
-/// One recorded run, or call of the library.
+/// A recorded run or library call.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Run {
     /// Its number.
     pub id: i64,
     /// The kind of call: `bash`, `python`, `write_file`, `kv_set`, …
     pub name: String,
-    /// The whole text of the command; for a call of the library its name and what it was about.
+    /// The full text of the command; for a library call its name and subject.
     pub command: String,
-    /// What it was given, as recorded.
+    /// The recorded parameters.
     pub parameters: Option<serde_json::Value>,
-    /// What it answered, as recorded.
+    /// The recorded result.
     pub result: Option<serde_json::Value>,
-    /// Why it failed, when it is a call of the library.
+    /// The error of a failed library call.
     pub error: Option<String>,
     /// `success`, `error`, `pending` or `interrupted`.
     pub status: &'static str,
-    /// Its exit code, if it came to one.
+    /// The exit code, if any.
     pub exit_code: Option<i32>,
     /// The limit that ended it.
     pub limit: Option<String>,
-    /// The run that made this one, when it is the call of a tool.
+    /// The parent run of a tool call.
     pub parent: Option<i64>,
-    /// When it began, in nanoseconds since 1970.
+    /// The start time, in nanoseconds since 1970.
     pub started: i64,
-    /// When it ended.
+    /// The end time.
     pub completed: Option<i64>,
-    /// What it printed; empty in lists.
+    /// The standard output; empty in lists.
     #[serde(skip)]
     pub stdout: Vec<u8>,
-    /// What it complained; empty in lists.
+    /// The standard error; empty in lists.
     #[serde(skip)]
     pub stderr: Vec<u8>,
-    /// Only the beginning of its output was recorded.
+    /// Whether only the beginning of its output was recorded.
     pub output_truncated: bool,
-    /// Its output was dropped to keep the history within the limit `history`.
+    /// Whether its output was dropped to keep the history within the limit `history`.
     pub output_pruned: bool,
-    /// What it used, as recorded.
+    /// The recorded resource usage.
     pub usage: Option<serde_json::Value>,
-    /// Which files it changed, as recorded.
+    /// The recorded file changes.
     pub changes: Option<serde_json::Value>,
 }
 
-/// Which rows of the history to list.
+/// Selects rows of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryFilter {
-    /// At most so many, the newest.
+    /// Maximum number of rows; the newest are listed.
     pub limit: usize,
-    /// Only what began at or after this time, in nanoseconds since 1970.
+    /// List only runs started at or after this time, in nanoseconds since 1970.
     pub since: Option<i64>,
-    /// Only what has a smaller number: the last one of the page before.
+    /// List only rows with a smaller number: the last one of the previous page.
     pub before: Option<i64>,
-    /// Only calls of this kind: `bash`, `write_file`, …
+    /// List only calls of this kind: `bash`, `write_file`, …
     pub name: Option<String>,
-    /// Only those with this text in their command or parameters, upper and lower case told apart.
+    /// List only rows whose command or parameters contain this text, case-sensitively.
     pub grep: Option<String>,
-    /// Whether to load what they printed.
+    /// Whether to load the output.
     pub output: bool,
 }
 
@@ -84,10 +84,10 @@ impl Default for HistoryFilter {
     }
 }
 
-/// Rows that are looked at for one page of a view's own.
+/// Maximum number of rows examined for one page of a view's own rows.
 const LOOKED_AT: usize = 100_000;
 
-/// The rows that a filter lets through, newest first. A view sees its own.
+/// Returns the rows that match a filter, newest first. A view sees only its own.
 pub(crate) fn list(database: &Database, binding: &Binding, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
     let HistoryFilter { limit, since, mut before, name, grep, output } = filter.clone();
     let reader = database.reader()?;
@@ -112,7 +112,7 @@ pub(crate) fn list(database: &Database, binding: &Binding, filter: &HistoryFilte
     Ok(found)
 }
 
-/// One run with its output, if it may be seen.
+/// Returns one run with its output, if it is visible.
 pub(crate) fn get(database: &Database, binding: &Binding, id: i64) -> Result<Option<Run>, Error> {
     let Some(call) = database.reader()?.call(id)? else { return Ok(None) };
     if !is_seen(database, binding, &call)? {
@@ -121,7 +121,7 @@ pub(crate) fn get(database: &Database, binding: &Binding, id: i64) -> Result<Opt
     Ok(Some(Run::new(call, &mut PARSED_BYTES.clone()).seen_by(binding)))
 }
 
-// Whether a call is one of this view's own. What a run called belongs to the run.
+// Whether a call belongs to this view. The calls of a run belong to the run.
 fn is_seen(database: &Database, binding: &Binding, call: &Call) -> Result<bool, Error> {
     if !binding.is_partial() {
         return Ok(true);
@@ -137,8 +137,8 @@ fn is_seen(database: &Database, binding: &Binding, call: &Call) -> Result<bool, 
     Ok(binding.sees_mark(mark(call).as_ref()))
 }
 
-/// JSON that one answer takes apart. It takes up to thirty times its bytes then, and only a file that somebody made by
-/// hand has more: the rest stays text.
+/// Maximum size of JSON that one result parses. Parsed JSON takes up to thirty times its size, and only a forged file has more;
+/// the rest stays text.
 const PARSED_BYTES: usize = 16 << 20;
 
 fn parse(text: String, room: &mut usize) -> Option<serde_json::Value> {
@@ -152,7 +152,7 @@ fn parse(text: String, room: &mut usize) -> Option<serde_json::Value> {
 }
 
 impl Run {
-    // Without changes of what is hidden now.
+    // Without changes of currently hidden paths.
     fn seen_by(mut self, binding: &Binding) -> Self {
         if let Some(changes) = self.changes.as_mut().and_then(|changes| changes.as_array_mut()).filter(|_| binding.is_partial()) {
             let is_hidden = |change: &serde_json::Value| {
@@ -163,7 +163,7 @@ impl Run {
         self
     }
 
-    /// A recorded call, whose JSON is taken apart while there is room.
+    /// Converts a recorded call, parsing its JSON within the limit.
     fn new(call: Call, room: &mut usize) -> Self {
         let status = match call.status {
             CallStatus::Pending => "pending",
@@ -201,7 +201,7 @@ fn parent(call: &Call) -> Option<i64> {
     if call.parent.is_some() {
         return call.parent;
     }
-    // Rows from before there was a column have it in their parameters.
+    // Rows from before the column existed have it in their parameters.
     let parameters = call.parameters.as_deref().filter(|text| call.name == rows::TOOL && text.len() <= PARSED_BYTES)?;
     serde_json::from_str::<serde_json::Value>(parameters).ok()?.get("parent")?.as_i64()
 }

@@ -1,4 +1,4 @@
-//! The host: the engine, the compiled guests, the clock tick and the worker threads. One per program, shared by all sandboxes.
+//! The host: the engine, the compiled guests, the ticker and the worker threads. One per program, shared by all sandboxes.
 
 mod cache;
 mod engine;
@@ -34,7 +34,7 @@ pub use status::GuestStatus;
 use ticker::Ticker;
 use workers::Workers;
 
-/// Told while something slow happens, such as compiling a guest for the first time.
+/// Callback invoked during slow operations, such as compiling a guest for the first time.
 pub type Progress = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The engine and everything that sandboxes share. Cheap to clone.
@@ -52,11 +52,11 @@ struct Shared {
     programs: programs::Compiled,
     ticker: Ticker,
     workers: Workers,
-    /// Databases that sandboxes are laid over, by file.
+    /// Base databases of sandboxes, by file.
     bases: Mutex<HashMap<PathBuf, WeakDatabase>>,
 }
 
-/// The engine of the ordinary guests, and that of the scientific Python, which is started when it is first needed.
+/// The engine of the ordinary guests, and that of the scientific Python, which is started on first use.
 struct Engines {
     ordinary: Engine,
     scientific: OnceLock<Engine>,
@@ -74,7 +74,7 @@ impl Engines {
         }
     }
 
-    /// Makes every running guest look at its budget.
+    /// Makes every running guest check its budget.
     fn increment_epoch(&self) {
         self.ordinary.increment_epoch();
         if let Some(scientific) = self.scientific.get() {
@@ -83,43 +83,43 @@ impl Engines {
     }
 }
 
-/// Where a guest is once somebody has asked for it.
+/// The slot of a guest, filled on first use.
 type Slot = Mutex<Option<Prepared>>;
 
-/// A program that is ready to be started.
+/// A program ready to be started.
 #[derive(Clone)]
 pub(crate) struct Prepared {
-    /// What it is.
+    /// Its kind.
     pub(crate) code: Code,
     /// The exported function that runs it.
     pub(crate) entry: Entry,
-    /// Where in memory it notes that it has read its arguments; see [`guests::Guest::told`].
+    /// The address at which it records that it has read its arguments; see [`guests::Guest::told`].
     pub(crate) told: Option<u32>,
 }
 
-/// What a program is.
+/// The kind of a program.
 #[derive(Clone)]
 pub(crate) enum Code {
-    /// A guest that comes with Sandlite, compiled and linked.
+    /// A bundled guest, compiled and linked.
     Guest(Arc<InstancePre<State>>),
-    /// A module of the owner, compiled and linked.
+    /// A custom module, compiled and linked.
     Foreign(Arc<InstancePre<State>>),
     /// A function of the embedding program.
     Function(Arc<Function>),
 }
 
 impl Prepared {
-    /// A guest that is linked.
+    /// Creates a program from a linked guest.
     pub(super) fn guest(instance: InstancePre<State>, guest: &guests::Guest) -> Self {
         Self { code: Code::Guest(Arc::new(instance)), entry: guest.entry, told: guest.told }
     }
 
-    /// A function of the embedding program.
+    /// Creates a program from a function of the embedding program.
     pub(crate) fn function(function: Function) -> Self {
         Self { code: Code::Function(Arc::new(function)), entry: START, told: None }
     }
 
-    /// The module behind it, if there is one.
+    /// Returns its module, if any.
     pub(crate) fn module(&self) -> Option<&Arc<InstancePre<State>>> {
         match &self.code {
             Code::Guest(instance) | Code::Foreign(instance) => Some(instance),
@@ -128,13 +128,13 @@ impl Prepared {
     }
 }
 
-/// The entry of a command of preview1.
+/// The entry point of a preview1 command.
 const START: Entry = Entry::Start("_start");
 
 /// Settings of a [`Host`].
 ///
-/// Defaults: compiled guests are kept in `$SANDLITE_CACHE`, else in `sandlite` under the user's cache directory; a thousand
-/// processes at once; no progress is told.
+/// Defaults: compiled guests are stored in `$SANDLITE_CACHE`, else in `sandlite` in the user's cache directory; a thousand
+/// concurrent processes; no progress callback.
 #[derive(Default)]
 pub struct HostBuilder {
     cache: Option<PathBuf>,
@@ -145,39 +145,39 @@ pub struct HostBuilder {
 }
 
 impl HostBuilder {
-    /// Keeps compiled guests in this directory.
+    /// Stores compiled guests in this directory.
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cache = Some(directory.into());
         self
     }
 
-    /// Guests that came compiled with the program, from [`Host::compile_guests`] and packed with xz: with them the first command
-    /// takes a second instead of a minute. They are native code, trusted as the program itself is: name a directory that only
-    /// those can write who can write the program. Where they do not fit they are not used.
+    /// Sets the directory of guests shipped with the program, compiled by [`Host::compile_guests`] and packed with xz: with them
+    /// the first command takes a second instead of a minute. They are native code and trusted like the program itself, so the
+    /// directory must be writable only by those who can write the program. Guests that do not match are not used.
     #[must_use]
     pub fn shipped(mut self, directory: impl Into<PathBuf>) -> Self {
         self.shipped = Some(directory.into());
         self
     }
 
-    /// How many guest processes can be alive at once, over all sandboxes: 1 000 unless told otherwise. A process beyond the number
-    /// is refused as one beyond the limits is.
+    /// Sets the maximum number of concurrent guest processes, over all sandboxes; defaults to 1 000. A process beyond it fails
+    /// like one beyond the limits.
     #[must_use]
     pub fn processes(mut self, processes: u32) -> Self {
         self.places = Places::Kept(processes);
         self
     }
 
-    /// Makes room for each process when it starts, instead of keeping some ready: right for a program that runs one command and
-    /// ends. There are as many processes as the limits allow.
+    /// Allocates memory for each process when it starts, instead of preallocating: best for a program that runs one command and
+    /// exits. The number of processes is limited only by the limits.
     #[must_use]
     pub fn unpooled(mut self) -> Self {
         self.places = Places::AsNeeded;
         self
     }
 
-    /// What the engine counts: all that the limits need, except where what they cost is measured.
+    /// Sets what the engine meters: everything that the limits need, except for measuring the overhead of limits.
     #[cfg(feature = "unmetered")]
     #[must_use]
     pub fn metering(mut self, metering: Metering) -> Self {
@@ -185,19 +185,19 @@ impl HostBuilder {
         self
     }
 
-    /// Is told while a guest is compiled.
+    /// Sets a callback invoked while a guest is compiled.
     #[must_use]
     pub fn progress(mut self, progress: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.progress = Some(Box::new(progress));
         self
     }
 
-    /// Begins to start the engine on a thread of its own, and to load what a command will need: for
+    /// Starts the engine on its own thread, and loads what a command will need: for
     /// [`Builder::starting_host`](crate::Builder::starting_host).
     ///
     /// # Errors
     ///
-    /// When there is no thread to be had.
+    /// Returns an error if a thread cannot be spawned.
     pub fn start_for(self, command: &crate::Command) -> Result<Starting, Error> {
         self.start(command.program.guest())
     }
@@ -223,7 +223,7 @@ impl HostBuilder {
     ///
     /// # Errors
     ///
-    /// When the machine lacks what the engine needs.
+    /// Returns an error if the machine lacks a feature that the engine needs.
     pub fn build(self) -> Result<Host, Error> {
         let ordinary = engine::new(self.places, self.metering)?;
         let engines = Arc::new(Engines { ordinary, scientific: OnceLock::new(), metering: self.metering });
@@ -245,23 +245,23 @@ impl HostBuilder {
     }
 }
 
-/// A hash as it is written.
+/// Formats a hash in hexadecimal.
 fn hex(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A host that is being started; see [`HostBuilder::start_for`].
+/// A host being started; see [`HostBuilder::start_for`].
 #[derive(Debug)]
 pub struct Starting {
-    /// Comes first: the engine without a guest.
+    /// Sent first: the engine without a guest.
     engine: Receiver<Host>,
-    /// Comes when the guest is loaded.
+    /// Sent when the guest is loaded.
     host: Receiver<Result<Host, Error>>,
 }
 
 impl Starting {
-    /// Does here what can be done once the engine is there, while the other thread loads a guest. Whoever needs it is told if it
-    /// fails.
+    /// Does work on this thread that only needs the engine, while the other thread loads a guest. A failure is reported on first
+    /// use.
     pub(crate) fn help(&self) {
         let _ = self.engine.try_recv().map(|host| host.linker().map(drop));
     }
@@ -273,13 +273,13 @@ impl Starting {
 }
 
 impl Host {
-    /// Settings to start from.
+    /// Creates the default settings.
     #[must_use]
     pub fn builder() -> HostBuilder {
         HostBuilder::default()
     }
 
-    /// A database that is only read, opened once for all sandboxes that share this host.
+    /// Returns a read-only database, opened once for all sandboxes that share this host.
     pub(crate) fn base(
         &self,
         file: &std::path::Path,
@@ -287,7 +287,7 @@ impl Host {
     ) -> Result<Database, sqlite_fs::Error> {
         let name = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let mut bases = self.0.bases.lock().unwrap_or_else(PoisonError::into_inner);
-        // A file that was replaced meanwhile is another one.
+        // A file that was replaced meanwhile is a different one.
         if let Some(base) = bases.get(&name).and_then(WeakDatabase::upgrade).filter(|base| base.reader().is_ok()) {
             return Ok(base);
         }
@@ -298,19 +298,19 @@ impl Host {
     }
 
     /// Compiles the guests for any machine of this architecture into a directory, to be shipped with a program
-    /// ([`HostBuilder::shipped`]). What is there and fits is left as it is.
+    /// ([`HostBuilder::shipped`]). Existing valid files are kept.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be written.
+    /// Returns an error if the directory cannot be written.
     pub fn compile_guests(directory: impl AsRef<std::path::Path>) -> Result<Vec<PathBuf>, Error> {
         cache::compile_to(directory.as_ref())
     }
 
-    /// A guest, compiled and linked: from memory, else from the cache, else compiled now.
+    /// Returns a guest, compiled and linked: from memory, else from the cache, else compiled now.
     pub(crate) fn prepared(&self, guest: &'static guests::Guest) -> Result<Prepared, Error> {
         let slot = Arc::clone(self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner).entry(guest.name).or_default());
-        // This guest's lock is held while compiling: whoever else needs it would only compile it a second time.
+        // This guest's lock is held while compiling, because another thread would only compile it a second time.
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(prepared) = &*slot {
             return Ok(prepared.clone());
@@ -334,7 +334,7 @@ impl Host {
         Ok(prepared)
     }
 
-    /// Loads a guest that is in the cache, so that it need not be waited for later. Whoever needs it is told what went wrong.
+    /// Loads a guest from the cache in advance. Errors are reported on first use.
     pub(crate) fn preload(&self, guest: &'static guests::Guest) {
         let slot = Arc::clone(self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner).entry(guest.name).or_default());
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -354,9 +354,9 @@ impl Host {
         }
     }
 
-    /// The calls that guests can make of the host, made ready once.
+    /// Returns the linker with the host calls, created once.
     pub(crate) fn linker(&self) -> Result<&Linker<State>, Error> {
-        // Whoever comes second waits: two at once would get into each other's way, and one of them would be for nothing.
+        // A second caller waits: two at once would compete, and one would be wasted.
         let _making = self.0.linking.lock().unwrap_or_else(PoisonError::into_inner);
         match self.0.linker.get() {
             Some(linker) => Ok(linker),
@@ -383,7 +383,7 @@ impl Host {
         Ok(Prepared::guest(instance, guest))
     }
 
-    /// A guest that a test wrote.
+    /// Compiles a guest written by a test.
     #[cfg(test)]
     pub(crate) fn prepared_from_text(&self, text: &str) -> Prepared {
         let module = wasmtime::Module::new(&self.0.engines.ordinary, wat::parse_str(text).unwrap()).unwrap();
@@ -391,18 +391,18 @@ impl Host {
         Prepared::guest(instance, &guests::SHELL)
     }
 
-    /// The ordinary guests' engine.
+    /// Returns the ordinary guests' engine.
     #[cfg(test)]
     pub(crate) fn engine(&self) -> &Engine {
         &self.0.engines.ordinary
     }
 
-    /// Keeps the epoch ticking while the returned guard lives, and stops the command when it must end.
+    /// Advances the epoch while the returned guard lives, and stops the command when it must end.
     pub(crate) fn tick(&self, cancel: Cancel) -> ticker::Ticking<'_> {
         self.0.ticker.start(cancel)
     }
 
-    /// Makes every running guest look at its budget now.
+    /// Makes every running guest check its budget now.
     pub(crate) fn interrupt(&self) {
         self.0.engines.increment_epoch();
     }

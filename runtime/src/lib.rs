@@ -1,8 +1,8 @@
-//! Sandlite's runtime: WebAssembly guests over a SQLite filesystem, with limits that hold.
+//! Sandlite's runtime: WebAssembly guests on a SQLite filesystem, with enforced limits.
 //!
 //! The reading order is the journey of a command: [`Sandbox`] admits it, `process` gives it a pid, descriptors and a wasm
-//! instance, `wasi` decodes what it asks, `vfs` finds the files, `sqlite-fs` stores them, and the run is recorded in the
-//! same transaction.
+//! instance, `wasi` decodes its requests, `vfs` finds the files, `sqlite-fs` stores them, and the run is recorded in the same
+//! transaction.
 //!
 //! ```no_run
 //! use sandlite_runtime::{Preset, Sandbox};
@@ -48,9 +48,9 @@ mod wasi;
 
 pub use cancel::Cancel;
 pub use defaults::HOME;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use guests::PYTHON_LICENSES as LICENSES;
-/// The package that holds the scientific Python, and its version: [`Host::add_python_sci`] installs it.
+/// The package of the scientific Python, and its version: [`Host::add_python_sci`] installs it.
 pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;
 pub use history::{Commit, FileChange, HistoryFilter, Run};
 #[cfg(feature = "unmetered")]

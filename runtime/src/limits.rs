@@ -1,6 +1,6 @@
-//! The one budget of a command: every process of it draws from the same [`Meter`].
+//! The budget of a command: all its processes draw from the same [`Meter`].
 //!
-//! Charge before you take; a refused charge takes nothing. What ran out first is remembered and told to the caller.
+//! Charge before you take; a refused charge takes nothing. The first exhausted limit is recorded and reported to the caller.
 
 mod meter;
 mod pauses;

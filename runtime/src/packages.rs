@@ -21,20 +21,20 @@ use wheel::Wheel;
 
 pub use fetch::{Fetched, Installation, Refused, Sources, requirements};
 
-/// Where packages are; Python has it in `sys.path`.
+/// The directory of packages, which is in Python's `sys.path`.
 const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
 
-/// Where their programs are; the last directory of `PATH`.
+/// The directory of their programs, the last directory of `PATH`.
 const BIN: &str = "/home/user/.local/bin";
 
-/// When modules were changed last, as far as a compiled one is concerned: it is used while its module has this time, and is not once
-/// somebody edits the module. 1980-01-01, as archives have it, in nanoseconds.
+/// The modification time of installed modules. A compiled module is used while its source has this time, and not after the source
+/// was edited. 1980-01-01, as in archives, in nanoseconds.
 const SOURCE_TIME: i64 = 315_532_800_000_000_000;
 
-/// How a compiled module is called.
+/// The suffix of a compiled module.
 const COMPILED_ENDING: &str = ".cpython-314.pyc";
 
-/// Where their data is.
+/// The directory of their data.
 const DATA: &str = USER_BASE;
 
 /// The Python packages of a sandbox.
@@ -54,51 +54,50 @@ pub struct Packages<'a> {
 /// An installed package.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Package {
-    /// Its name, as it calls itself.
+    /// Its name, as in its metadata.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it says it needs: `Requires-Dist`, one requirement each, those of extras left out.
+    /// Its requirements: `Requires-Dist`, one each, without those of extras.
     pub requires: Vec<String>,
-    /// The programs it brings.
+    /// Its programs.
     pub programs: Vec<String>,
 }
 
 impl Sandbox {
-    /// The sandbox's Python packages.
+    /// Returns the sandbox's Python packages.
     #[must_use]
     pub fn packages(&self) -> Packages<'_> {
         Packages { sandbox: self }
     }
 }
 
-/// A longer description of a package is not read: a guest can write any, and name one file a thousand times.
+/// Maximum size of a package's metadata, because a guest can write any, and list one file a thousand times.
 const METADATA_BYTES: u64 = 1 << 20;
 
 impl Packages<'_> {
-    /// The largest wheel file that is looked at.
+    /// Maximum size of a wheel file.
     pub const WHEEL_MAX: ByteSize = ByteSize(wheel::MAX_WHEEL_BYTES as u64);
 
-    /// Installs a wheel from the bytes of its file, in place of another version of the package.
+    /// Installs a wheel from the bytes of its file, replacing another version of the package.
     ///
-    /// The wheel must be of pure Python (`py3-none-any`), and each of its files must have the hash that its `RECORD` says.
-    /// Its programs become scripts in `~/.local/bin`. What it requires is not installed with it.
+    /// The wheel must be pure Python (`py3-none-any`), and each of its files must have the hash listed in its `RECORD`. Its
+    /// programs become scripts in `~/.local/bin`. Its requirements are not installed.
     ///
     /// # Errors
     ///
-    /// When the wheel is refused, or does not fit the quota: then nothing is changed.
+    /// Returns an error if the wheel is invalid or exceeds the quota; nothing is changed then.
     pub fn install(&self, wheel: &[u8]) -> Result<Package, Error> {
         let mut installed = self.install_checked(&[(None, wheel)]).map_err(|(_, error)| error)?;
         installed.pop().ok_or_else(|| Error::Invalid("no wheel was installed".to_owned()))
     }
 
-    /// Installs several wheels in one transaction: all of them or none. The name of each file must be that of its package and
-    /// version.
+    /// Installs several wheels in one transaction: all of them or none. The name of each file must match its package and version.
     ///
     /// # Errors
     ///
-    /// As [`install`](Self::install), with the number of the wheel that was refused; and when a file name is that of another
-    /// package or version.
+    /// Returns the errors of [`install`](Self::install) with the number of the invalid wheel, and an error if a file name does
+    /// not match its package or version.
     pub fn install_files<N: AsRef<str>, W: AsRef<[u8]>>(&self, wheels: &[(N, W)]) -> Result<Vec<Package>, (usize, Error)> {
         let wheels: Vec<(Option<&str>, &[u8])> =
             wheels.iter().map(|(file, wheel)| (Some(file.as_ref()), wheel.as_ref())).collect();
@@ -110,7 +109,7 @@ impl Packages<'_> {
         for (number, (file, wheel)) in wheels.iter().enumerate() {
             let check = |wheel: Wheel| file.map_or(Ok(()), |file| wheel.check_file_name(file)).map(|()| wheel);
             let wheel = Wheel::read(wheel).and_then(check);
-            checked.push(wheel.map_err(|reason| (number, Error::Invalid(format!("the wheel is refused: {reason}"))))?);
+            checked.push(wheel.map_err(|reason| (number, Error::Invalid(format!("invalid wheel: {reason}"))))?);
         }
         let wheels: Vec<&Wheel> = checked.iter().collect();
         // Without compiled modules a package is only slower to import.
@@ -118,7 +117,7 @@ impl Packages<'_> {
         self.place_all(&wheels, &compiled)
     }
 
-    // Places wheels in one transaction, with their compiled modules if there is room for them. The number of the one that failed.
+    // Installs wheels in one transaction, with their compiled modules if they fit. Returns the number of the one that failed.
     fn place_all(&self, wheels: &[&Wheel], compiled: &Compiled) -> Result<Vec<Package>, (usize, Error)> {
         match self.place_with(wheels, compiled) {
             Err((_, error)) if !compiled.is_empty() && is_no_room(&error) => self.place_with(wheels, &Compiled::new()),
@@ -144,21 +143,21 @@ impl Packages<'_> {
         done.map(|()| packages).map_err(|error| (number.min(wheels.len().saturating_sub(1)), error))
     }
 
-    /// Removes a package and answers whether it was there.
+    /// Removes a package and returns whether it was installed.
     ///
     /// # Errors
     ///
-    /// When the database cannot be written.
+    /// Returns an error if the database cannot be written.
     pub fn uninstall(&self, name: &str) -> Result<bool, Error> {
         let call = Call::new("uninstall_package", name, json!({ "package": name }));
         self.sandbox.change(call, |run| remove(&run.view()?.fs(), name))
     }
 
-    /// Removes several packages in one transaction and answers which were there.
+    /// Removes several packages in one transaction and returns those that were installed.
     ///
     /// # Errors
     ///
-    /// When the database cannot be written: then none is removed.
+    /// Returns an error if the database cannot be written; none is removed then.
     pub fn uninstall_all(&self, names: &[String]) -> Result<Vec<bool>, Error> {
         if let [name] = names {
             return Ok(vec![self.uninstall(name)?]);
@@ -170,11 +169,11 @@ impl Packages<'_> {
         })
     }
 
-    /// The installed packages, sorted by name.
+    /// Returns the installed packages, sorted by name.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn list(&self) -> Result<Vec<Package>, Error> {
         let view = self.sandbox.now()?;
         let fs = view.fs();
@@ -192,7 +191,7 @@ impl Packages<'_> {
     }
 }
 
-// A file of the wheel and where it goes.
+// A file of the wheel and its destination.
 fn place(fs: &Fs<'_, View<Transaction>>, wheel: &Wheel, compiled: &Compiled) -> Result<(), Error> {
     let mut placed = Vec::new();
     let mut put = |path: String, content: &[u8], executable: bool| -> Result<(), Error> {
@@ -225,7 +224,7 @@ fn place(fs: &Fs<'_, View<Transaction>>, wheel: &Wheel, compiled: &Compiled) -> 
     Ok(())
 }
 
-// Where Python looks for a compiled module; nothing for what is not a module.
+// The path at which Python looks for a compiled module; nothing for other files.
 fn compiled_path(path: &str) -> Option<String> {
     let (directory, name) = path.rsplit_once('/')?;
     Some(format!("{directory}/__pycache__/{}{COMPILED_ENDING}", name.strip_suffix(".py")?))
@@ -236,7 +235,7 @@ fn is_no_room(error: &Error) -> bool {
         || error.fs_error() == Some(FsError::NoSpace)
 }
 
-// As `RECORD` names a file: from `site-packages`.
+// The name of a file in `RECORD`: relative to `site-packages`.
 fn relative(path: &str) -> String {
     match path.strip_prefix(SITE_PACKAGES).and_then(|rest| rest.strip_prefix('/')) {
         Some(inside) => inside.to_owned(),
@@ -244,7 +243,7 @@ fn relative(path: &str) -> String {
     }
 }
 
-// The opposite; nothing for a path that leaves the place of packages, whatever a guest has written into its `RECORD`.
+// The inverse; nothing for a path outside the package directories, whatever a guest has written into its `RECORD`.
 fn absolute(name: &str) -> Option<String> {
     let path = FsPath::new(SITE_PACKAGES).ok()?.join(name).ok()?;
     let place = FsPath::new(DATA).ok()?;
@@ -287,7 +286,7 @@ fn is_of(directory: &str, name: &str) -> bool {
     directory.split_once('-').is_some_and(|(package, _)| normalized(package) == normalized(name))
 }
 
-/// A package's name for comparisons: case does not matter, nor which of `-`, `_` and `.` stand between its words.
+/// Normalizes a package name for comparisons: case and the separators `-`, `_` and `.` are ignored.
 fn normalized(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for letter in name.chars() {

@@ -1,7 +1,7 @@
-//! Processes: what a command becomes.
+//! Processes of a command.
 //!
-//! A [`Job`] is all processes of one command, with its [`Meter`](crate::limits::Meter) and its view of the files; nothing
-//! of it survives the command (T-DOS-05). A process is a pid, descriptors, a thread and a wasm instance.
+//! A [`Job`] is all processes of one command, with its [`Meter`](crate::limits::Meter) and its view of the files; nothing of it
+//! survives the command (T-DOS-05). A process is a pid, descriptors, a thread and a wasm instance.
 
 mod capture;
 pub(crate) mod descriptor;

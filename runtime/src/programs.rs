@@ -1,7 +1,7 @@
-//! Programs that a sandbox has besides those of every sandbox: modules of its owner, commands of the embedding program, commands of the
-//! host. Each is a file of `/usr/local/bin`, and there is none unless the owner asked for it.
+//! Additional programs of a sandbox: custom modules, commands of the embedding program, host commands. Each is a file in
+//! `/usr/local/bin`, and exists only if the owner added it.
 //!
-//! Knows nothing of how a program is found and started; `process/program.rs` and `process/run.rs` do.
+//! Knows nothing about how a program is found and started; `process/program.rs` and `process/run.rs` do that.
 
 pub(crate) mod bridge;
 mod command;
@@ -16,10 +16,10 @@ use crate::host::Prepared;
 pub use command::{CommandCall, CommandInput, CommandOutput};
 pub(crate) use function::{Function, Work};
 
-/// The directory that they are in.
+/// The directory of these programs.
 pub(crate) const DIRECTORY: &str = "/usr/local/bin";
 
-/// Longest name of a program.
+/// Maximum length of a program's name.
 const MAX_NAME_BYTES: usize = 64;
 
 /// The programs of one sandbox.
@@ -27,51 +27,51 @@ const MAX_NAME_BYTES: usize = 64;
 pub(crate) struct Programs(Vec<(String, Prepared)>);
 
 impl Programs {
-    /// Adds one.
+    /// Adds a program.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if its name cannot be that of a program, or is taken.
+    /// Returns [`Error::Invalid`] if its name is invalid or already used.
     pub(crate) fn add(&mut self, name: &str, prepared: Prepared) -> Result<(), Error> {
         check_name(name)?;
         if self.0.iter().any(|(known, _)| known == name) {
-            return Err(Error::Invalid(format!("there are two programs called `{name}`")));
+            return Err(Error::Invalid(format!("duplicate program `{name}`")));
         }
         self.0.push((name.to_owned(), prepared));
         Ok(())
     }
 
-    /// Adds a function, in place of one of the same name.
+    /// Adds a function, replacing one with the same name.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if its name cannot be that of a program, or is a module's.
+    /// Returns [`Error::Invalid`] if its name is invalid or belongs to a module.
     pub(crate) fn put_command(&mut self, name: &str, prepared: Prepared) -> Result<(), Error> {
         self.0.retain(|(known, other)| known != name || other.module().is_some());
         self.add(name, prepared)
     }
 
-    /// Their names, in the order of their numbers.
+    /// Returns their names, in the order of their numbers.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The number of the one with this name.
+    /// Returns the number of the program with this name.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.0.iter().position(|(known, _)| known == name)
     }
 
-    /// One by its number: its name, and what it is.
+    /// Returns the name and the kind of a program by its number.
     pub(crate) fn get(&self, number: usize) -> Option<(&str, &Prepared)> {
         self.0.get(number).map(|(name, prepared)| (name.as_str(), prepared))
     }
 }
 
-/// Checks the name of a program: it is one word of a command line, and a file's name.
+/// Checks the name of a program, which is one word of a command line and a file name.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Invalid`] if it cannot be one.
+/// Returns [`Error::Invalid`] if it is invalid.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+');
     let is_valid = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_letter) && !name.starts_with(['-', '.']);

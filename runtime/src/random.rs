@@ -1,9 +1,9 @@
-//! Random bytes for guests: from the machine, or from a seed when a run must repeat exactly.
+//! Random bytes for guests: from the machine, or from a seed for repeatable runs.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// Where a command's random bytes come from.
+/// The source of a command's random bytes.
 pub(crate) enum Random {
     /// The operating system.
     Machine,
@@ -12,7 +12,7 @@ pub(crate) enum Random {
 }
 
 impl Random {
-    /// The stream of a seed.
+    /// Creates the stream of a seed.
     pub(crate) fn seeded(seed: u64) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("sandlite deterministic random");
         hasher.update(&seed.to_le_bytes());

@@ -1,6 +1,7 @@
-//! A run: a command that is asked for, admitted, executed and recorded, and what comes back of it.
+//! A run: a command that is requested, admitted, executed and recorded, and its result.
 //!
-//! `command.rs` is what is asked for, `lifecycle.rs` the list of steps, `child.rs` a run beside its caller, `output.rs` the end.
+//! `command.rs` is the request, `lifecycle.rs` the list of steps, `child.rs` a run concurrent with its caller, `output.rs` the
+//! result.
 
 mod child;
 mod command;

@@ -1,8 +1,9 @@
-//! A sandbox: one database, what may be done in it, and the verbs. Each verb is a line here and lives in its own module.
+//! A sandbox: one database, its policy, and the verbs. Each verb is a line here and implemented in its own module.
 
 mod base;
 mod builder;
 mod files;
+mod grants;
 mod kv;
 mod mount;
 mod own;
@@ -32,7 +33,7 @@ pub use mount::Mount;
 pub use snapshot::Summary;
 pub use update::{Side, Update};
 
-/// One database, and what may be done in it.
+/// One database and its policy.
 ///
 /// ```no_run
 /// let sandbox = sandlite_runtime::Sandbox::builder().open()?; // in memory
@@ -51,7 +52,7 @@ pub struct Sandbox {
     pub(crate) tools: Arc<Tools>,
     pub(crate) interpreters: Arc<Interpreters>,
     pub(crate) reaping: Arc<Reaping>,
-    /// The version that it looks at; `None` for the present.
+    /// The version it shows; `None` for the current state.
     pub(crate) at: Option<i64>,
     python: Python,
     power_safe: bool,
@@ -59,7 +60,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Settings to start from.
+    /// Creates the default settings.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
@@ -69,7 +70,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Only for the host's own trouble: a command that fails is an [`Output`].
+    /// Returns an error only if the host fails; a command that fails is an [`Output`].
     pub fn bash(&self, script: impl Into<String>) -> Result<Output, Error> {
         self.run(Command::bash(script))
     }
@@ -78,17 +79,17 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Only for the host's own trouble: code that raises is an [`Output`].
+    /// Returns an error only if the host fails; code that raises is an [`Output`].
     pub fn python(&self, code: impl Into<String>) -> Result<Output, Error> {
         self.run(Command::python(code))
     }
 
-    /// The guest that a command's program is in: the sandbox decides which Python is meant.
+    /// Returns the guest of a command's program: the sandbox selects the Python.
     pub(crate) fn guest_of(&self, guest: &'static guests::Guest) -> &'static guests::Guest {
         if self.python == Python::Scientific && guest.name == guests::PYTHON.name { &guests::PYTHON_SCI } else { guest }
     }
 
-    /// The last committed state of the files: waits for nobody.
+    /// Returns the last committed state of the files, without waiting.
     pub(crate) fn now(&self) -> Result<View<Reader>, Error> {
         match self.at {
             None => self.recorder.now(&self.scope),
@@ -96,7 +97,7 @@ impl Sandbox {
         }
     }
 
-    /// The same for work that a cancel stops, waits for sources included.
+    /// Same as [`now`](Self::now), for work that can be cancelled, including waits for sources.
     pub(crate) fn now_until(&self, cancel: &Cancel) -> Result<View<Reader>, Error> {
         let scope = self.scope.of_run(cancel);
         match self.at {
@@ -105,13 +106,13 @@ impl Sandbox {
         }
     }
 
-    /// Changes something in one transaction with its row of the history.
+    /// Performs a change in one transaction with its history row.
     pub(crate) fn change<T>(&self, call: LibraryCall, work: impl FnOnce(&Ongoing<'_>) -> Result<T, Error>) -> Result<T, Error> {
         self.refuse_in_the_past()?;
         self.recorder.change(&self.scope, call, work)
     }
 
-    /// The same for a call whose answer is worth recording.
+    /// Same as [`change`](Self::change), for a call whose result is recorded.
     pub(crate) fn change_answering<T>(
         &self,
         call: LibraryCall,
@@ -121,7 +122,7 @@ impl Sandbox {
         self.recorder.change_answering(&self.scope, call, work)
     }
 
-    /// The rows that it looks at.
+    /// Returns the rows it reads.
     pub(crate) fn reader(&self) -> Result<Reader, Error> {
         Ok(match self.at {
             None => self.database.reader()?,
@@ -129,7 +130,7 @@ impl Sandbox {
         })
     }
 
-    // What cannot be changed, or not by whoever calls.
+    // Rejects changes that are not possible, or not allowed for the caller.
     pub(crate) fn refuse_in_the_past(&self) -> Result<(), Error> {
         if is_generating(self.scope.patience.sandbox) {
             let reason = "a function that generates files cannot run or change anything in the sandbox that waits for it";
@@ -143,26 +144,26 @@ impl Sandbox {
         }
     }
 
-    /// The engine behind it, which other sandboxes can share.
+    /// Returns its host, which other sandboxes can share.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The sandbox's files, as seen from outside.
+    /// Returns the sandbox's files.
     #[must_use]
     pub fn fs(&self) -> Files<'_> {
         Files::new(self)
     }
 
-    /// The sandbox's key-value store.
+    /// Returns the sandbox's key-value store.
     #[must_use]
     pub fn kv(&self) -> Kv<'_> {
         Kv::new(self)
     }
 
     /// Records a step of the embedding program in the history, such as the turn of an agent, and returns its number. The content
-    /// is kept as the row's output, within the limit `history`.
+    /// is stored as the row's output, within the limit `history`.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -173,21 +174,21 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the name or the length of the content is invalid, or an error if the row cannot be written.
+    /// Returns [`Error::Invalid`] if the name or the length of the content is invalid, and an error if the row cannot be written.
     pub fn record(&self, name: &str, about: &str, content: &str) -> Result<i64, Error> {
         crate::history::record(&self.recorder, name, about, content)
     }
 
-    /// The last `limit` rows of the history, newest first, without their output.
+    /// Returns the last `limit` rows of the history, newest first, without their output.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn history(&self, limit: usize) -> Result<Vec<Run>, Error> {
         self.history_with(&HistoryFilter { limit, ..HistoryFilter::default() })
     }
 
-    /// The rows of the history that a filter lets through, newest first.
+    /// Returns the rows of the history that match a filter, newest first.
     ///
     /// ```
     /// use sandlite_runtime::HistoryFilter;
@@ -201,28 +202,28 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn history_with(&self, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
         self.recorder.settle();
         history::list(&self.database, &self.scope.binding, filter)
     }
 
-    /// One run with its output.
+    /// Returns one run with its output.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
         self.recorder.settle();
         history::get(&self.database, &self.scope.binding, run)
     }
 
-    /// The first `most` bytes of a run's standard output and of its standard error, each with its whole length: for a list
-    /// that shows only the beginning, however long they are.
+    /// Returns the first `most` bytes of a run's standard output and standard error, each with its total length: for a list that
+    /// shows only the beginning.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn history_output(&self, run: i64, most: usize) -> Result<[(Vec<u8>, u64); 2], Error> {
         if self.scope.binding.is_partial() && self.history_run(run)?.is_none() {
             return Ok(Default::default());
@@ -230,12 +231,12 @@ impl Sandbox {
         Ok(self.database.reader()?.output(run, most)?)
     }
 
-    /// The tools that programs in this sandbox may call.
+    /// Returns the tools that programs in this sandbox may call.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter()
     }
 
-    /// The same sandbox with other tools: programs that are run through it can call these, and no others.
+    /// Returns the same sandbox with other tools: programs that are run through it can call only these.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -247,20 +248,20 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When a tool makes no sense.
+    /// Returns an error if a tool is invalid.
     pub fn with_tools(&self, tools: Vec<Tool>) -> Result<Self, Error> {
         let tools = Arc::new(Tools::new(tools)?);
         let scope = Scope { tools: tools.names(), ..self.scope.clone() };
         Ok(Self { tools, scope, ..self.clone() })
     }
 
-    /// What a command may use here.
+    /// Returns the limits of commands.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The directory commands start in, unless they say otherwise.
+    /// Returns the default working directory of commands.
     #[must_use]
     pub fn current_dir(&self) -> &str {
         &self.cwd

@@ -1,4 +1,4 @@
-//! Sessions: a shell, and a Python beside it, that resume where their last call ended.
+//! Sessions: a shell and a Python interpreter that resume where their last call ended.
 
 mod interpreters;
 mod python;

@@ -1,6 +1,6 @@
 //! Host tools: functions of the embedding program that programs in the sandbox may call by name, with JSON in and out.
 //!
-//! Knows nothing of processes or of how a guest calls; `wasi/tools.rs` does.
+//! Knows nothing about processes or guest calls; `wasi/tools.rs` handles those.
 
 mod schema;
 mod words;
@@ -20,10 +20,10 @@ use words::Asked;
 
 pub use schema::JsonSchema;
 
-/// Longest name of a tool.
+/// Maximum length of a tool's name.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Longest complaint of a tool that a guest is shown.
+/// Maximum length of a tool's error that is passed to a guest.
 const MAX_COMPLAINT_BYTES: usize = 4 << 10;
 
 type Action = dyn Fn(Value, &ToolContext) -> Result<Value, String> + Send + Sync;
@@ -40,7 +40,7 @@ pub struct ToolContext {
 
 type OnChange = dyn Fn() + Send + Sync;
 
-/// The command's clock stands still while this lives; see [`ToolContext::pause`].
+/// Pauses the command's clock while it lives; see [`ToolContext::pause`].
 pub struct ToolPause {
     pause: Option<Pause>,
     on_change: Option<Arc<OnChange>>,
@@ -56,27 +56,27 @@ impl Drop for ToolPause {
 }
 
 impl ToolContext {
-    /// The command's row in the history.
+    /// Returns the command's row in the history.
     #[must_use]
     pub fn run(&self) -> i64 {
         self.run
     }
 
-    /// The command's files, with what it has changed so far: a tool can read them, and must not wait for the sandbox's own.
+    /// Returns the command's files, including its changes so far: a tool can read them, and must not wait for the sandbox's own.
     #[must_use]
     pub fn files(&self) -> &RunningFiles {
         &self.files
     }
 
-    /// Whether the command that made the call has ended: nobody reads the answer any more, and nothing should be begun for it. A function
-    /// that waits, such as for a person's approval, asks again before it acts.
+    /// Returns whether the calling command has ended: the result is no longer needed, and nothing should be started for it. A
+    /// function that waits, such as for a person's approval, should check again before it acts.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Stops the command's clock until the result is dropped, for a function that waits for a person. After `longest` the command ends
-    /// as if its time were over. Other processes of the command go on meanwhile, within their limit of compute.
+    /// Pauses the command's clock until the result is dropped, for a function that waits for a person. After `longest` the
+    /// command ends as if it had timed out. Other processes of the command continue meanwhile, within their compute limit.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -97,7 +97,7 @@ impl ToolContext {
         pause
     }
 
-    /// A call that a command with this row in the history has made; `on_change` is called when its clock is stopped and when it goes on.
+    /// Creates a call of a command with this row in the history; `on_change` is called when its clock is paused and resumed.
     pub(crate) fn new(run: i64, files: RunningFiles, pauses: &Arc<Pauses>, on_change: impl Fn() + Send + Sync + 'static) -> Self {
         let over = Arc::default();
         let files = files.until(&over);
@@ -118,14 +118,13 @@ impl ToolContext {
 
 /// A function that programs in a sandbox may call.
 ///
-/// From Python it is `from sandlite import tools; tools.add(a=1, b=2)`, from bash `add --a 1 --b 2` or `tool add '{"a": 1, "b": 2}'`;
-/// `add --help` shows its options. A program of the sandbox that has the tool's name is found first. Arguments
-/// are checked against the schema before the function sees them; each call is a row of the history.
+/// From Python it is `from sandlite import tools; tools.add(a=1, b=2)`, from bash `add --a 1 --b 2` or `tool add '{"a": 1, "b":
+/// 2}'`; `add --help` prints its options. A program of the sandbox with the same name takes precedence. Arguments are checked
+/// against the schema before the function is called; each call is recorded in the history.
 ///
-/// The function runs on a thread of its own, and what it takes counts to the command's time: at the deadline the command
-/// ends and the function's answer is dropped. What it returns as an error is shown to the guest as it is; of a panic the
-/// guest learns nothing but that it happened. The command's transaction is open meanwhile, so a tool must not write to the
-/// sandbox that calls it.
+/// The function runs on its own thread, and its time counts as the command's: at the deadline the command ends and the function's
+/// result is discarded. An error is passed to the guest verbatim; of a panic the guest learns only that it occurred. The
+/// command's transaction is open meanwhile, so a tool must not write to the sandbox that calls it.
 ///
 /// ```no_run
 /// use sandlite_runtime::{Sandbox, Tool};
@@ -148,9 +147,9 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool. `schema` is the JSON schema of its arguments, an object: as text, or as a [`serde_json::Value`]. Text keeps
-    /// the order of the properties, which is the order of positional arguments in Python. The keywords of draft 2020-12 that assert something
-    /// are checked; a schema with a keyword that is not is refused when the sandbox is opened.
+    /// Creates a tool. `schema` is the JSON schema of its arguments, an object: as text, or as a [`serde_json::Value`]. Text
+    /// keeps the order of the properties, which is the order of positional arguments in Python. The asserting keywords of draft
+    /// 2020-12 are checked; a schema with an unsupported keyword is rejected when the sandbox is opened.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -160,7 +159,7 @@ impl Tool {
         Self::with_context(name, description, schema, move |arguments, _| action(arguments))
     }
 
-    /// The same with a function that is also given the call it works for.
+    /// Same as [`new`](Self::new), with a function that also receives its call.
     pub fn with_context(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -170,19 +169,19 @@ impl Tool {
         Self { name: name.into(), description: description.into(), schema: schema.to_string(), action: Arc::new(action) }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it does, in words.
+    /// Returns its description.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The JSON schema of its arguments, as text.
+    /// Returns the JSON schema of its arguments, as text.
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.schema
@@ -207,12 +206,12 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// Why a call of a tool has no result, as the guest is told.
+/// The reason a tool call has no result, for the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// One of `unknown`, `invalid`, `failed`.
     pub(crate) kind: &'static str,
-    /// What to read.
+    /// The message.
     pub(crate) message: String,
 }
 
@@ -238,14 +237,14 @@ impl Tools {
             if !is_name(&tool.name) {
                 let name = &tool.name;
                 return Err(Error::Invalid(format!(
-                    "`{name}` cannot be the name of a tool: use 1 to {MAX_NAME_BYTES} letters, digits, `_`, `-` or `.`"
+                    "invalid tool name `{name}`: expected 1 to {MAX_NAME_BYTES} letters, digits, `_`, `-` or `.`"
                 )));
             }
             if checked.iter().any(|(known, _)| known.name == tool.name) {
-                return Err(Error::Invalid(format!("there are two tools called `{}`", tool.name)));
+                return Err(Error::Invalid(format!("duplicate tool `{}`", tool.name)));
             }
             let schema = schema::parse(&tool.schema)
-                .map_err(|reason| Error::Invalid(format!("the schema of tool `{}` cannot be used: {reason}", tool.name)))?;
+                .map_err(|reason| Error::Invalid(format!("invalid schema of tool `{}`: {reason}", tool.name)))?;
             checked.push((tool, schema));
         }
         let as_json = checked.iter().map(|(tool, _)| tool_json(tool)).collect::<Vec<_>>().join(",");
@@ -253,18 +252,18 @@ impl Tools {
         Ok(Self { tools: checked, as_json: format!("[{as_json}]"), as_text })
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter().map(|(tool, _)| tool)
     }
 
-    /// Their names.
+    /// Returns their names.
     pub(crate) fn names(&self) -> Arc<[String]> {
         self.iter().map(|tool| tool.name.clone()).collect()
     }
 
-    /// What a guest wants of a tool whose arguments are the words of a command line, which it hands over as a JSON list; nothing when
-    /// they are not.
+    /// Converts the words of a command line, passed by a guest as a JSON list, to a tool request; `None` if they are not such a
+    /// list.
     pub(crate) fn in_words(&self, name: &str, arguments: &str) -> Option<Result<InWords, Failure>> {
         let words: Vec<String> = serde_json::from_str(arguments).ok()?;
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name == name)?;
@@ -277,21 +276,21 @@ impl Tools {
         })
     }
 
-    /// Name, description and schema of each, as a JSON list.
+    /// Returns name, description and schema of each, as a JSON list.
     pub(crate) fn as_json(&self) -> &str {
         if self.as_json.is_empty() { "[]" } else { &self.as_json }
     }
 
-    /// A line for each: its name, a tab, what it does.
+    /// Returns a line for each: its name, a tab, its description.
     pub(crate) fn as_text(&self) -> &str {
         &self.as_text
     }
 
-    /// What a guest wants to call, with arguments that fit.
+    /// Prepares a guest's call, checking its arguments.
     pub(crate) fn prepare(&self, name: &str, arguments: &str) -> Result<Prepared, Failure> {
         let Some((tool, schema)) = self.tools.iter().find(|(tool, _)| tool.name == name) else {
             let reason = if self.tools.is_empty() { "the host offers none" } else { "the host offers others" };
-            return Err(Failure::new("unknown", format!("there is no tool `{name}`: {reason}")));
+            return Err(Failure::new("unknown", format!("unknown tool `{name}`: {reason}")));
         };
         let arguments: Value = serde_json::from_str(arguments)
             .map_err(|error| Failure::new("invalid", format!("the arguments are not JSON: {error}")))?;
@@ -303,11 +302,11 @@ impl Tools {
     }
 }
 
-/// What the words of a command line ask of a tool.
+/// The request in the words of a command line.
 pub(crate) enum InWords {
-    /// To be called with these arguments, in JSON.
+    /// A call with these arguments, in JSON.
     Call(String),
-    /// To explain itself.
+    /// A request for help.
     Help(String),
 }
 
@@ -318,27 +317,27 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Calls the function; the result as JSON text of at most `largest` bytes.
+    /// Calls the function; returns the result as JSON text of at most `largest` bytes.
     pub(crate) fn run(self, largest: u64, context: &ToolContext) -> Result<String, Failure> {
         let Self { action, arguments } = self;
         if context.is_over() {
-            return Err(Failure::new("failed", "the command is over"));
+            return Err(Failure::new("failed", "the command has ended"));
         }
         let result = match catch_unwind(AssertUnwindSafe(|| action(arguments, context))) {
             Ok(Ok(value)) => value.to_string(),
             Ok(Err(complaint)) => return Err(Failure::new("failed", prefix(&complaint, MAX_COMPLAINT_BYTES))),
-            Err(_) => return Err(Failure::new("failed", "the tool itself broke down")),
+            Err(_) => return Err(Failure::new("failed", "the tool panicked")),
         };
         match result.len() as u64 {
             length if length > largest => {
-                Err(Failure::new("failed", format!("its result has {length} bytes, and the preset allows {largest}")))
+                Err(Failure::new("failed", format!("its result has {length} bytes; the preset allows {largest}")))
             }
             _ => Ok(result),
         }
     }
 }
 
-/// At most so many bytes of a text, whole characters.
+/// Returns at most this many bytes of a text, in whole characters.
 pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {
@@ -353,7 +352,7 @@ fn is_name(name: &str) -> bool {
         && !name.starts_with('-')
 }
 
-// The schema goes in as it was written: the order of its properties matters.
+// The schema is passed verbatim, because the order of its properties matters.
 fn tool_json(tool: &Tool) -> String {
     let (name, description) = (Value::from(tool.name.as_str()), Value::from(tool.description.as_str()));
     format!("{{\"name\":{name},\"description\":{description},\"schema\":{}}}", tool.schema)
@@ -380,7 +379,7 @@ mod tests {
             assert!(Tools::new(vec![named(name)]).is_err(), "{name:?}");
         }
         let twice = Tools::new(vec![named("a"), named("a")]).unwrap_err();
-        assert_eq!(twice.to_string(), "there are two tools called `a`");
+        assert_eq!(twice.to_string(), "duplicate tool `a`");
     }
 
     #[test]
@@ -405,7 +404,7 @@ mod tests {
     fn a_panic_is_a_failure_without_details() {
         let broken = tools(|_| panic!("/home/secret"));
         let failure = broken.prepare("t", r#"{"b": 1}"#).ok().unwrap().run(100, &ToolContext::default()).unwrap_err();
-        assert_eq!(failure.message, "the tool itself broke down");
+        assert_eq!(failure.message, "the tool panicked");
     }
 
     #[test]
@@ -422,6 +421,6 @@ mod tests {
         assert!(!context.is_over());
         drop(context.ends());
         assert!(context.is_over());
-        assert_eq!(prepared.run(100, &context).unwrap_err().message, "the command is over");
+        assert_eq!(prepared.run(100, &context).unwrap_err().message, "the command has ended");
     }
 }

@@ -1,7 +1,8 @@
-//! Versions: every run that changed something left a state that can be named, read, compared and brought back.
+//! Versions: every run that changed something created a state that can be named, read, compared and restored.
 //!
-//! The rows of a past state are `sqlite-fs`'s; here are the words for them (`reference.rs`), what differs between two of them
-//! (`compare.rs`, `patch.rs`), what of it goes to a host directory (`apply.rs`), commits of git (`git.rs`) and the other verbs.
+//! The rows of a past state are in `sqlite-fs`; this module has references to them (`reference.rs`), the differences between two
+//! of them (`compare.rs`, `patch.rs`), applying them to a host directory (`apply.rs`), git commits (`git.rs`) and the other
+//! verbs.
 
 mod apply;
 mod bisect;
@@ -56,33 +57,33 @@ pub struct Versions<'a> {
     sandbox: &'a Sandbox,
 }
 
-/// A version and the run that made it.
+/// A version and the run that created it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedVersion {
     /// The version.
     pub version: Version,
-    /// The run, without its output; `None` if no run made it or its row is gone.
+    /// The run, without its output; `None` if no run created it or its row was pruned.
     pub run: Option<Run>,
 }
 
-/// Runs that are read together.
+/// Number of runs read together.
 const PAGE_OF_RUNS: usize = 256;
 
-/// Versions of a page when nobody says how many.
+/// Default number of versions on a page.
 const PAGE: usize = 20;
 
-/// Versions that are looked at for one page of those that changed a path.
+/// Maximum number of versions examined for one page of those that changed a path.
 const LOOKED_AT: usize = 10_000;
 
 impl Sandbox {
-    /// The versions: what the sandbox was after each run.
+    /// Returns the versions of the sandbox.
     #[must_use]
     pub fn versions(&self) -> Versions<'_> {
         Versions { sandbox: self }
     }
 
-    /// The same sandbox as it was at a version: everything that reads shows that state, nothing can be changed, and a command
-    /// runs in a copy that is thrown away.
+    /// Returns the same sandbox as it was at a version: all reads show that state, nothing can be changed, and a command runs in
+    /// a temporary copy.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -97,24 +98,24 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if there is no such version.
+    /// Returns [`Error::Invalid`] if the version does not exist.
     pub fn at(&self, reference: &str) -> Result<Self, Error> {
         let mut sandbox = self.clone();
         sandbox.at = Some(self.versions().resolve(reference)?.number);
         Ok(sandbox)
     }
 
-    /// The version that is looked at, for a sandbox that [`at`](Self::at) returned.
+    /// Returns the version shown by a sandbox that [`at`](Self::at) returned.
     #[must_use]
     pub fn version_shown(&self) -> Option<i64> {
         self.at
     }
 
-    /// A second sandbox in memory that continues from a version: its files, keys and sessions, under the same limits.
+    /// Creates a second sandbox in memory that continues from a version: its files, keys and sessions, under the same limits.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if there is no such version, or an error if the database cannot be read.
+    /// Returns [`Error::Invalid`] if the version does not exist, and an error if the database cannot be read.
     pub fn fork_at(&self, reference: &str) -> Result<Self, Error> {
         self.at(reference)?.fork()
     }
@@ -126,21 +127,21 @@ impl Versions<'_> {
         Ok(self.sandbox.database.reader()?)
     }
 
-    /// Finds the version that a reference means: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
+    /// Resolves a reference to a version: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the reference means nothing, or names a version that was pruned.
+    /// Returns [`Error::Invalid`] if the reference is invalid, or refers to a version that was pruned.
     pub fn resolve(&self, reference: &str) -> Result<Version, Error> {
         reference::resolve(&self.reader()?, reference)
     }
 
-    /// The files of a version.
+    /// Returns the files of a version.
     pub(crate) fn view(&self, version: &Version) -> Result<View<Reader>, Error> {
         self.sandbox.recorder.at(&self.sandbox.scope, version.number)
     }
 
-    /// Lists versions, newest first, with the runs that made them.
+    /// Lists versions, newest first, with the runs that created them.
     ///
     /// # Errors
     ///
@@ -167,8 +168,8 @@ impl Versions<'_> {
         Ok(found)
     }
 
-    /// Returns the digest of a version's files, in hexadecimal: of names, types, permission bits, contents and link targets. Equal
-    /// trees have equal digests. It is computed from what changed since the last one, and kept.
+    /// Returns the digest of a version's files, in hexadecimal, covering names, types, permission bits, contents and link
+    /// targets. Equal trees have equal digests. It is computed from the changes since the last digest, and stored.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -181,14 +182,14 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the reference means nothing, or an error if a file cannot be read in time.
+    /// Returns [`Error::Invalid`] if the reference is invalid, and an error if a file cannot be read in time.
     pub fn digest(&self, reference: &str) -> Result<String, Error> {
         let version = self.resolve(reference)?;
         let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
         Ok(self.sandbox.database.version_digest(version.number, Some(deadline.moment()))?)
     }
 
-    /// Fills in the digests that are not known yet, oldest first: each costs what changed since the one before.
+    /// Fills in the missing digests, oldest first: each costs what changed since the previous one.
     pub(crate) fn add_digests(&self, logged: &mut [LoggedVersion], cancel: Cancel) -> Result<(), Error> {
         let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
         for LoggedVersion { version, .. } in logged.iter_mut().rev().filter(|logged| logged.version.digest.is_none()) {
@@ -197,7 +198,7 @@ impl Versions<'_> {
             }
             version.digest = match self.sandbox.database.version_digest(version.number, Some(deadline.moment())) {
                 Ok(digest) => Some(digest),
-                // Another program overwrote something of it.
+                // Another program overwrote a part of it.
                 Err(error) if error.fs_error() == Some(sqlite_fs::FsError::Unknown) => None,
                 Err(error) => return Err(error.into()),
             };
@@ -205,13 +206,13 @@ impl Versions<'_> {
         Ok(())
     }
 
-    // Versions with their runs. All runs of a page are read together: they are nearly always next to each other.
+    // Versions with their runs. All runs of a page are read together, because they are nearly always adjacent.
     fn logged(&self, versions: Vec<Version>) -> Result<Vec<LoggedVersion>, Error> {
         let calls: BTreeSet<i64> = versions.iter().filter_map(|version| version.call).collect();
         let mut runs: HashMap<i64, Run> = HashMap::new();
         let mut before = calls.last().map(|last| last.saturating_add(1));
         while let (Some(until), Some(first)) = (before, calls.first()) {
-            // Not further than the next run that is wanted, however many others are between.
+            // No further than the next needed run, however many others are in between.
             let span = usize::try_from(until.saturating_sub(*first)).unwrap_or(usize::MAX);
             let filter = HistoryFilter { limit: span.min(PAGE_OF_RUNS), before, ..HistoryFilter::default() };
             let page = history::list(&self.sandbox.database, &self.sandbox.scope.binding, &filter)?;
@@ -239,12 +240,12 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if a reference means nothing, or an error if a file cannot be read.
+    /// Returns [`Error::Invalid`] if a reference is invalid, and an error if a file cannot be read.
     pub fn compare(&self, from: &str, to: &str, paths: &[String]) -> Result<Comparison, Error> {
         self.compare_until(from, to, paths, Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`].
+    /// Same as [`compare`](Self::compare), cancellable by a [`Cancel`].
     pub(crate) fn compare_until(&self, from: &str, to: &str, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
         let (from, to) = (self.resolve(from)?, self.resolve(to)?);
         let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
@@ -253,7 +254,7 @@ impl Versions<'_> {
         compare::compare(old, new, paths, &place, &deadline)
     }
 
-    // Where two versions can differ. What a mounted directory shows is not written down, so there every file is compared.
+    // Where two versions can differ. The content of a mounted directory is not recorded, so every file in it is compared.
     fn places(&self, view: &View<Reader>, one: i64, other: i64) -> Result<Where, Error> {
         if self.sandbox.scope.mounts.is_empty() { places_of(view.reader(), one, other) } else { Ok(Where::Everywhere) }
     }
@@ -262,10 +263,10 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] or a database error if the name is taken or not a name.
+    /// Returns [`Error::Invalid`] or a database error if the name exists or is invalid.
     pub fn checkpoint(&self, name: &str, message: Option<&str>) -> Result<Label, Error> {
         if reference::is_reserved(name) {
-            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: it already means something else")));
+            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: the name is reserved")));
         }
         let call = Call::new("checkpoint", name, json!({ "name": name, "message": message }));
         let version = self.sandbox.change_answering(call, |run| {
@@ -278,10 +279,10 @@ impl Versions<'_> {
         labels
             .into_iter()
             .find(|label| label.name == name)
-            .ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} is gone")))
+            .ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} no longer exists")))
     }
 
-    /// The checkpoints, those of the newest versions first.
+    /// Returns the checkpoints, those of the newest versions first.
     ///
     /// # Errors
     ///
@@ -290,7 +291,7 @@ impl Versions<'_> {
         Ok(self.reader()?.labels()?)
     }
 
-    /// Removes a checkpoint's name and returns whether there was one. The version stays.
+    /// Removes a checkpoint and returns whether it existed. The version remains.
     ///
     /// # Errors
     ///
@@ -300,28 +301,28 @@ impl Versions<'_> {
         self.sandbox.change(call, |run| Ok(run.transaction()?.remove_label(name)?))
     }
 
-    /// Brings files back to what they were at a version: those below some paths, or all of them with keys and sessions. It is a
-    /// run of its own, so it can be undone.
+    /// Restores files to their state at a version: those below some paths, or all of them with keys and sessions. This is a run
+    /// itself, so it can be undone.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the reference means nothing, or an error if a file cannot be read or written.
+    /// Returns [`Error::Invalid`] if the reference is invalid, and an error if a file cannot be read or written.
     pub fn restore(&self, reference: &str, paths: &[String]) -> Result<Comparison, Error> {
         self.bring_back(&self.resolve(reference)?, paths, "restore")
     }
 
-    /// Brings everything back to what it was before the last `runs` versions. An undo of an undo is a redo.
+    /// Restores everything to the state before the last `runs` versions. Undoing an undo is a redo.
     ///
     /// # Errors
     ///
-    /// As [`restore`](Self::restore).
+    /// Returns the errors of [`restore`](Self::restore).
     pub fn undo(&self, runs: u32) -> Result<Comparison, Error> {
         self.bring_back(&self.resolve(&format!("HEAD~{runs}"))?, &[], "undo")
     }
 
     fn bring_back(&self, version: &Version, paths: &[String], name: &'static str) -> Result<Comparison, Error> {
         if paths.is_empty() {
-            self.sandbox.refuse_in_part("bring everything back, name some paths")?;
+            self.sandbox.refuse_in_part("restore everything; name some paths")?;
         }
         let then = self.view(version)?;
         let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
@@ -342,7 +343,7 @@ impl Versions<'_> {
         })
     }
 
-    /// Drops versions from the old end; what is kept can be read as before.
+    /// Drops the oldest versions; the others can still be read.
     ///
     /// # Errors
     ///
@@ -374,13 +375,13 @@ fn places_of(reader: &Reader, one: i64, other: i64) -> Result<Where, Error> {
     Ok(Where::At(places.into_iter().collect()))
 }
 
-/// The moment so many seconds before now, in nanoseconds since 1970.
+/// Returns the time this many seconds ago, in nanoseconds since 1970.
 pub(crate) fn seconds_ago(seconds: u64) -> i64 {
     let nanos = u128::from(seconds) * 1_000_000_000;
     i64::try_from(u128::from(clock::unix_nanos()).saturating_sub(nanos)).unwrap_or(0)
 }
 
-// Keys and sessions as they were.
+// Restores keys and sessions.
 fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Result<(), Error> {
     let (kv, wanted) = (transaction.kv(), then.keys("")?);
     for key in kv.keys("")?.iter().filter(|key| wanted.binary_search(key).is_err()) {
@@ -422,7 +423,7 @@ fn changed(run: &Run, path: &str) -> bool {
 }
 
 impl LoggedVersion {
-    /// What made it, in a word: `base`, `setup`, `run` or `outside`.
+    /// Returns the origin of a version: `base`, `setup`, `run` or `outside`.
     #[must_use]
     pub fn made_by(&self) -> &'static str {
         match self.version.kind {

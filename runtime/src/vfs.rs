@@ -1,9 +1,8 @@
-//! The files a command sees: the sandbox's rows, the fixed world around them (`/bin`, `/dev`, `/proc`, …), and what is
-//! mounted.
+//! The files that a command sees: the sandbox's rows, the fixed world around them (`/bin`, `/dev`, `/proc`, …), and mounts.
 //!
-//! The only namespace is made of [`Node`]s, and a [`View`] is the only way to them, for guests and for everybody else; no host
-//! path is ever built from guest text (T-ISO-02). Writing anywhere but into rows is refused here, below all operations. Knows
-//! nothing of descriptors or guest memory.
+//! The only namespace consists of [`Node`]s, and a [`View`] is the only access to them, for guests and all other callers; no host
+//! path is ever built from guest text (T-ISO-02). Writing anywhere but to rows is rejected here, below all operations. Knows
+//! nothing about descriptors or guest memory.
 
 mod back;
 mod change;
@@ -46,17 +45,17 @@ pub(crate) enum Node {
     Fixed(FixedId),
     /// A file of a mounted source.
     Host(HostId),
-    /// One of the calling process's descriptors, seen through `/dev/fd`.
+    /// One of the calling process's descriptors, through `/dev/fd`.
     Descriptor(u32),
 }
 
 /// The root directory.
 pub(crate) const ROOT_NODE: Node = Node::Row(ROOT);
 
-/// The root directory under its other name: its rows alone, without the fixed world. No row has this number.
+/// The root directory under its other name: only its rows, without the fixed world. No row has this number.
 const ALIAS_NODE: Node = Node::Row(u64::MAX);
 
-/// Inode numbers of the fixed world start here, far from any row.
+/// The first inode number of the fixed world, far from any row.
 const FIXED_INODES: u64 = 1 << 62;
 /// Inode numbers of `/dev/fd` entries.
 const DESCRIPTOR_INODES: u64 = 1 << 61;

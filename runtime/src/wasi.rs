@@ -1,7 +1,7 @@
-//! What a guest asks of its host, decoded: WASI preview1, and the processes of `guests/abi`.
+//! Decoding of guest calls: WASI preview1, and the processes of `guests/abi`.
 //!
-//! Every function here turns guest numbers into checked, bounded Rust values, does one thing through `process` or `vfs`,
-//! and writes the answer back. Meaning lives there, layout lives here.
+//! Every function here turns guest numbers into checked, bounded Rust values, performs one operation through `process` or `vfs`,
+//! and writes the result back. Semantics are there, layout is here.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -1,4 +1,4 @@
-//! Every example runs as it stands; each checks what it shows.
+//! Every example runs unmodified; each checks its own result.
 
 #[path = "../examples/agent.rs"]
 mod agent;

@@ -1,47 +1,47 @@
-//! Why a server could not start or go on.
+//! Errors that prevent a server from starting or continuing.
 
 use std::path::PathBuf;
 
-/// A server's own trouble; what goes wrong inside a tool is that tool's answer.
+/// An error of the server itself; an error inside a tool is the result of that tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The async runtime could not be started.
     #[error("cannot start the server's threads")]
     Threads(#[source] std::io::Error),
-    /// The address cannot be listened on.
+    /// The address is not available.
     #[error("cannot listen on `{address}`")]
     Listen {
         /// The address.
         address: std::net::SocketAddr,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// Others than this machine could reach the server, and nobody said under which name.
-    #[error("`{0}` can be reached from other machines: say under which host names with `--allow-host`")]
+    /// The server would be reachable from other machines, and no host name was allowed.
+    #[error("`{0}` is reachable from other machines: name the allowed host names with `--allow-host`")]
     NotLoopback(std::net::SocketAddr),
     /// The key file cannot be read or written.
     #[error("cannot use the key file `{}`", path.display())]
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The key file is open to others, or its key is too short.
-    #[error("the key file `{}` is refused: {reason}", path.display())]
+    /// Others can read the key file, or its key is too short.
+    #[error("cannot use the key file `{}`: {reason}", path.display())]
     WeakKey {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
-    /// The machine gave no random bytes.
-    #[error("no random bytes for a key")]
+    /// The system returned no random bytes.
+    #[error("cannot get random bytes for a key")]
     Random,
-    /// There is no tool of a name that was chosen.
+    /// A selected tool does not exist.
     #[error("unknown tool `{name}`: choose from {known}")]
     UnknownTool {
         /// The name.
@@ -61,7 +61,7 @@ pub enum Error {
     /// The catalog of a server cannot be used.
     #[error("cannot use the server's catalog")]
     Catalog(#[from] rusqlite::Error),
-    /// The protocol could not be begun.
-    #[error("the client did not begin as the protocol says: {0}")]
+    /// The protocol handshake failed.
+    #[error("the client did not start with a valid handshake: {0}")]
     Protocol(String),
 }

@@ -1,7 +1,7 @@
-//! HTTP on this machine: what is let in, and how much of it.
+//! HTTP on this machine: access control and request limits.
 //!
-//! Every request passes [`Guard`](guard::Guard) before anything of it is parsed; then the protocol's own service answers. Nothing is
-//! kept between requests but a session's number, which lets a client cancel what it began (T-NET-01 to T-NET-04, T-NET-08).
+//! Every request passes [`Guard`](guard::Guard) before any of it is parsed, and is then handled by the protocol's service. The
+//! only state between requests is a session ID, which lets a client cancel its own requests (T-NET-01 to T-NET-04, T-NET-08).
 
 mod body;
 mod guard;
@@ -38,24 +38,24 @@ pub(crate) use patient::Patient;
 pub(crate) use places::{Place, Places};
 use sessions::Sessions;
 
-/// Where a client says which session it is.
+/// The header with the session ID.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 
-/// Bytes of request line and headers.
+/// Maximum size of the request line and headers, in bytes.
 const HEADER_BYTES: usize = 64 << 10;
-/// How long a refused key is kept waiting: guessing is slow, and only the guesser waits.
+/// Delay after an invalid key, which slows down guessing without affecting other clients.
 const REFUSAL_TIME: Duration = Duration::from_millis(200);
 
-/// How long a client may take.
+/// Timeouts for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// To show the key, from the moment it connects.
+    /// To send the key, from the start of the connection.
     pub key: Duration,
-    /// To begin and send the headers of a further request.
+    /// To start and send the headers of a further request.
     pub idle: Duration,
     /// To send a body.
     pub body: Duration,
-    /// To make room for more of an answer.
+    /// To accept more of a response.
     pub write: Duration,
 }
 
@@ -66,18 +66,18 @@ impl Default for Times {
     }
 }
 
-/// Where to listen and whom to let in.
+/// The address to listen on, and the clients to accept.
 #[derive(Clone, Debug)]
 pub struct Listen {
     /// The address; port 0 takes a free one.
     pub address: SocketAddr,
-    /// What a client must show, on this machine too.
+    /// The key that clients must send, also on this machine.
     pub key: Key,
-    /// Host names beside this machine's own under which the server is reached.
+    /// Host names of the server besides this machine's own.
     pub hosts: Vec<String>,
-    /// Web pages that may talk to the server, such as `https://example.com`; none unless told.
+    /// Origins of web pages that may call the server, such as `https://example.com`; defaults to none.
     pub origins: Vec<String>,
-    /// How long a client may take; for tests.
+    /// Timeouts for clients; for tests.
     #[doc(hidden)]
     pub times: Times,
 }
@@ -93,11 +93,11 @@ struct Server {
     protocol: Protocol,
 }
 
-/// Serves clients over HTTP until the process is told to end. `ready` is given the address once it is listened on.
+/// Serves clients over HTTP until the process is terminated. Calls `ready` with the address once the server is listening.
 ///
 /// # Errors
 ///
-/// When the address cannot be listened on, or is open to other machines and no host name is given.
+/// Returns an error if the address is not available, or if it is reachable from other machines and no host name is allowed.
 pub fn serve_http(service: Service, listen: Listen, ready: impl FnOnce(SocketAddr)) -> Result<(), Error> {
     if !listen.address.ip().is_loopback() && listen.hosts.is_empty() {
         return Err(Error::NotLoopback(listen.address));
@@ -137,7 +137,7 @@ async fn accept(listener: TcpListener, server: Arc<Server>) {
     let places = Places::default();
     loop {
         let Ok((stream, address)) = listener.accept().await else {
-            // Out of descriptors, most likely: others have to end first.
+            // Most likely out of descriptors: other connections have to end first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -174,7 +174,8 @@ async fn serve(stream: TcpStream, server: Arc<Server>, place: Arc<Place>) {
 impl Server {
     fn new(service: Service, listen: Listen) -> Self {
         let guard = Guard::new(&listen);
-        // The guard has checked all this; the protocol's own checks are a second wall. Its sessions stay off: ours are enough.
+        // The guard has already checked all this; the protocol's own checks are a second line of defense. Its sessions are
+        // disabled because ours are sufficient.
         let mut config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -196,7 +197,7 @@ impl Server {
                     tokio::time::sleep(REFUSAL_TIME).await;
                 }
                 let mut answer = refusal.into_answer();
-                // Bytes that follow a refused request may mean anything.
+                // Bytes after a rejected request cannot be interpreted.
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 answer
             }
@@ -210,7 +211,7 @@ impl Server {
     async fn admit(&self, request: Request<Incoming>, place: &Place) -> Result<Answer, Refusal> {
         self.guard.check(&request)?;
         if !place.admit() {
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many connections at a time"));
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many connections"));
         }
         let session = sessions::named_in(request.headers())?;
         if let Some(session) = &session {
@@ -219,7 +220,7 @@ impl Server {
         match *request.method() {
             Method::POST => self.post(request, session).await,
             Method::DELETE => {
-                let session = session.ok_or(Refusal::new(StatusCode::BAD_REQUEST, "which session?"))?;
+                let session = session.ok_or(Refusal::new(StatusCode::BAD_REQUEST, "missing session ID"))?;
                 self.sessions.end(&session);
                 Ok(plain(StatusCode::OK, ""))
             }
@@ -228,7 +229,7 @@ impl Server {
     }
 
     async fn post(&self, request: Request<Incoming>, session: Option<String>) -> Result<Answer, Refusal> {
-        let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at a time");
+        let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many concurrent requests");
         let (mut parts, incoming) = request.into_parts();
         let length = guard::only(&parts.headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
         let reading = self.service.load().take(length.unwrap_or(LARGEST).min(LARGEST)).ok_or_else(busy)?;
@@ -236,12 +237,13 @@ impl Server {
         let shape = Shape::of(&bytes);
         let message = body::Message::parse(&shape, &bytes)?;
         drop(reading);
-        // Counted for as long as the request's context lives, which may be longer than this call: answers can be streams.
+        // Counted for as long as the request's context lives, which may be longer than this call because responses can be
+        // streams.
         parts.extensions.insert(self.service.load().take(shape.weight()).ok_or_else(busy)?);
         if let (Some(session), Some(cancelled)) = (&session, message.cancelled_request()) {
             self.service.cancel(session, &cancelled);
         }
-        // Reserved before the protocol sees the request, given out only if it was one to begin with (T-NET-03).
+        // Reserved before the protocol sees the request, and issued only if it was an initialize request (T-NET-03).
         let begun = if message.is_initialize() { Some(self.sessions.reserve()?) } else { None };
         let mut answer = self.protocol.handle(Request::from_parts(parts, Full::new(bytes))).await;
         if let Some(begun) = begun
@@ -255,7 +257,7 @@ impl Server {
     }
 }
 
-/// A request that is not let in.
+/// A rejected request.
 #[derive(Debug)]
 struct Refusal {
     status: StatusCode,

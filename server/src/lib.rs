@@ -1,7 +1,7 @@
 //! Sandlite for other programs: the Model Context Protocol over standard input and output or over HTTP, and REST for many tenants.
 //!
-//! The only place with an async runtime and the only JSON on the wire. Sandboxes are synchronous: every call into one runs on a thread
-//! of its own, so a slow command or a slow client holds up nobody else.
+//! The only crate with an async runtime and with JSON on the wire. Sandboxes are synchronous: every call into one runs on its own
+//! thread, so a slow command or client does not block others.
 //!
 //! ```no_run
 //! use sandlite_server::{Service, Settings, serve_stdio};

@@ -1,22 +1,22 @@
-//! What a server takes on at a time: so many requests, and so many bytes of them (T-NET-04).
+//! Load limits of a server: the number of concurrent requests and their total size (T-NET-04).
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests at a time, whether they run or wait for their turn.
+/// Maximum number of requests, whether running or queued.
 const REQUESTS: usize = 64;
-/// Their weight together, in units of a kilobyte: four of the largest messages.
+/// Maximum total weight in kilobytes: four of the largest messages.
 const KILOBYTES: usize = 4 * crate::message::LARGEST / 1024;
 
-/// What may still be taken on. Clones share it.
+/// The remaining capacity. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     requests: Arc<Semaphore>,
     kilobytes: Arc<Semaphore>,
 }
 
-/// A request that was taken on, until the last clone is dropped.
+/// An accepted request, until its last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     _places: Arc<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
@@ -29,7 +29,7 @@ impl Default for Load {
 }
 
 impl Load {
-    /// Takes on a request of this weight in bytes; `None` if that would be too much at a time.
+    /// Accepts a request of this weight in bytes; `None` if the capacity is exhausted.
     pub(crate) fn take(&self, bytes: usize) -> Option<Taken> {
         let kilobytes = u32::try_from(bytes.div_ceil(1024)).ok()?;
         let request = Arc::clone(&self.requests).try_acquire_owned().ok()?;

@@ -1,4 +1,4 @@
-//! The Model Context Protocol: what a client can ask, and how a sandbox answers.
+//! The Model Context Protocol: the requests of a client and the responses of a sandbox.
 
 mod pipe;
 mod prompt;
@@ -30,35 +30,35 @@ use pipe::Pipe;
 use running::Running;
 use sandboxes::Sandboxes;
 
-/// How long running commands have to end when the client is gone.
+/// How long running commands have to exit after the client disconnects.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// What a service needs beside its sandbox.
+/// The settings of a service.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where forks and imported snapshots run.
+    /// The host on which forks and imported snapshots run.
     pub host: Host,
-    /// What commands in imported snapshots may use.
+    /// The limits of commands in imported snapshots.
     pub limits: Limits,
-    /// The directory that snapshots are kept in; without one they are gone with the server.
+    /// The directory of snapshots; without one they are deleted when the server exits.
     pub snapshots: Option<PathBuf>,
-    /// The names of the tools that clients are offered; all of them if `None`.
+    /// The names of the tools to offer; `None` offers all.
     pub tools: Option<Vec<String>>,
-    /// The skills that clients can find, read and run, if there are any.
+    /// The skills to offer, if any.
     pub skills: Option<Skills>,
-    /// Whether each skill is a tool of its own besides.
+    /// Whether to also offer each skill as a separate tool.
     pub skill_tools: bool,
 }
 
 impl Settings {
-    /// Settings with every tool, and with snapshots that are gone with the server.
+    /// Creates settings with all tools, and with snapshots that are deleted when the server exits.
     #[must_use]
     pub fn new(host: Host, limits: Limits) -> Self {
         Self { host, limits, snapshots: None, tools: None, skills: None, skill_tools: false }
     }
 }
 
-/// One sandbox, its forks, and the tools on them. Clones are the same service.
+/// One sandbox, its forks, and the tools for them. Clones share the service.
 #[derive(Clone)]
 pub struct Service(Arc<Inner>);
 
@@ -72,7 +72,7 @@ struct Inner {
 }
 
 impl Service {
-    /// A service for a sandbox.
+    /// Creates a service for a sandbox.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Service {
         self.0.skills.as_ref()
     }
 
-    /// The skills that are tools of their own.
+    /// Returns the skills that are separate tools.
     fn skill_tools(&self) -> Vec<ToolSpec> {
         let skills = self.skills().filter(|_| self.0.skill_tools);
         skills.and_then(|skills| skills::actions::tools(skills, tools::SKILL_PREFIX).ok()).unwrap_or_default()
@@ -106,17 +106,17 @@ impl Service {
         &self.0.running
     }
 
-    /// What the service takes on at a time.
+    /// Returns the load limits.
     pub(crate) fn load(&self) -> &Load {
         &self.0.load
     }
 
-    /// Cancels a request of an HTTP session, as the client's `notifications/cancelled` asks.
+    /// Cancels a request of an HTTP session, as requested by the client's `notifications/cancelled`.
     pub(crate) fn cancel(&self, session: &str, request: &str) {
         self.0.running.cancel(session, request);
     }
 
-    /// Ends what still runs and waits a moment for its history rows.
+    /// Cancels everything that is running and waits briefly for its history rows.
     pub(crate) async fn stop(&self) {
         self.0.running.kill_all();
         let _ = tokio::time::timeout(LAST_WORDS, self.0.running.idle()).await;
@@ -152,7 +152,7 @@ impl ServerHandler for Service {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if self.get_tool(&request.name).is_none() {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", quoted(&request.name)), None));
+            return Err(ErrorData::invalid_params(format!("unknown tool `{}`", quoted(&request.name)), None));
         }
         Ok(tools::call(self, request, context).await.into())
     }
@@ -202,21 +202,21 @@ impl ServerHandler for Service {
 ///
 /// # Errors
 ///
-/// When threads cannot be started, or the client does not speak the protocol.
+/// Returns an error if threads cannot be started, or if the client does not speak the protocol.
 pub fn serve_stdio(service: Service) -> Result<(), Error> {
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Error::Threads)?;
     let result = threads.block_on(async {
         let pipe = Pipe::new(tokio::io::stdin(), tokio::io::stdout(), service.load().clone());
         let served = match service.clone().serve(pipe).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| Error::Protocol(error.to_string())),
-            // A client that leaves without a word has done nothing wrong.
+            // A client that disconnects silently is not an error.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(Error::Protocol(error.to_string())),
         };
         service.stop().await;
         served
     });
-    // A thread may be waiting for standard input for ever.
+    // A thread may be blocked on standard input forever.
     threads.shutdown_background();
     result
 }

@@ -1,23 +1,23 @@
-//! The shape of a message, seen while its bytes pass by: bounded before a parser builds anything from them (T-NET-04).
+//! The shape of a message, scanned while its bytes arrive: limited before a parser builds anything (T-NET-04).
 //!
-//! Knows nothing of the protocol but that a message is one object with an `id` and a `method`.
+//! Knows only that a message is one object with an `id` and a `method`.
 
 use serde_json::Value;
 
-/// Largest message: a file of a few megabytes in base64.
+/// Maximum size of a message: a file of a few megabytes in base64.
 pub(crate) const LARGEST: usize = 16 << 20;
-/// Deepest nesting of arrays and objects.
+/// Maximum nesting of arrays and objects.
 const DEEPEST: usize = 64;
-/// Most values: a parsed one takes many times its text, such as `0,`.
+/// Maximum number of values, because a parsed value takes many times the memory of its text, such as `0,`.
 const MOST_VALUES: usize = 250_000;
-/// What a parsed value takes in memory beside its text.
+/// Memory of a parsed value besides its text.
 const VALUE_BYTES: usize = 64;
-/// Longest `id`: it is kept while the request runs and sent back with the answer.
+/// Maximum length of an `id`, which is stored while the request runs and sent back with the response.
 const LONGEST_ID: usize = 256;
-/// Longest `method` that is looked at.
+/// Maximum length of a `method`.
 const LONGEST_METHOD: usize = 64;
 
-/// Why a message is refused.
+/// The reason a message is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     TooLarge,
@@ -28,19 +28,19 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The reason, for the client.
+    /// Returns the reason for the client.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::TooLarge => "the message is too large: at most 16 MB are read; send large files in parts",
-            Self::TooDeep => "the message is nested too deeply: at most 64 levels are read",
-            Self::TooManyValues => "the message has too many values: at most 250000 are read",
-            Self::LongId => "the `id` of the message is too long: at most 256 bytes are read",
-            Self::Batch => "batches are not read: send one message at a time",
+            Self::TooLarge => "the message is too large: the maximum is 16 MB; send large files in parts",
+            Self::TooDeep => "the message is nested too deeply: the maximum is 64 levels",
+            Self::TooManyValues => "the message has too many values: the maximum is 250000",
+            Self::LongId => "the `id` of the message is too long: the maximum is 256 bytes",
+            Self::Batch => "batches are not supported: send one message at a time",
         }
     }
 }
 
-/// The field of the message whose value passes by.
+/// The field whose value is being scanned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Field {
     #[default]
@@ -49,7 +49,7 @@ enum Field {
     Method,
 }
 
-/// What is known of a message so far. Bytes are given in any pieces and none of them is kept but `id` and `method`.
+/// The scan state of a message. Bytes arrive in any pieces, and only `id` and `method` are stored.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     size: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Shape {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The next string of the outermost object is a name.
+    /// Whether the next string of the outermost object is a name.
     expects_name: bool,
     name: Vec<u8>,
     field: Field,
@@ -68,14 +68,14 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The shape of a whole message.
+    /// Scans a whole message.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut shape = Self::default();
         shape.feed(bytes);
         shape
     }
 
-    /// Looks at the next bytes.
+    /// Scans the next bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.size = self.size.saturating_add(bytes.len());
         if self.size > LARGEST {
@@ -83,7 +83,7 @@ impl Shape {
         }
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
-            // Most bytes of a large message are inside of strings that nobody looks at.
+            // Most bytes of a large message are inside strings that are skipped.
             if self.in_string && !self.escaped && !self.keeps() {
                 let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).unwrap_or(rest.len());
                 if end > 0 {
@@ -96,7 +96,7 @@ impl Shape {
         }
     }
 
-    // Whether what passes by is a name, an `id` or a `method` of the outermost object.
+    // Whether the scanned text is a name, an `id` or a `method` of the outermost object.
     fn keeps(&self) -> bool {
         self.depth == 1 && (self.expects_name || self.field != Field::Other)
     }
@@ -159,7 +159,7 @@ impl Shape {
         }
     }
 
-    // The first fault is the one that is reported.
+    // Only the first fault is reported.
     fn refuse(&mut self, fault: Fault) {
         self.fault.get_or_insert(fault);
     }
@@ -182,25 +182,25 @@ impl Shape {
         }
     }
 
-    /// Why the message is refused, if it is.
+    /// Returns the reason the message is rejected, if any.
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
-    /// Its `id`, if it has one that a message may have.
+    /// Returns the `id`, if it is valid.
     pub(crate) fn id(&self) -> Option<Value> {
-        // The part of a long one that was kept is another id.
+        // A truncated ID would be a different one.
         let whole = Some(&self.id).filter(|_| !self.id_is_cut)?;
         let id: Value = serde_json::from_slice(whole).ok()?;
         (id.is_string() || id.is_number()).then_some(id)
     }
 
-    /// Its `method`.
+    /// Returns the `method`.
     pub(crate) fn method(&self) -> Option<String> {
         serde_json::from_slice(&self.method).ok()
     }
 
-    /// What it takes in memory once it is parsed.
+    /// Returns the memory of the parsed message.
     pub(crate) fn weight(&self) -> usize {
         self.size.saturating_add(self.values.saturating_mul(VALUE_BYTES))
     }
@@ -250,7 +250,7 @@ mod tests {
         check(&format!("{{\"id\":{}}}", "9".repeat(999)), None, None, Some(Fault::LongId));
     }
 
-    // T-NET-04: two bytes of text become dozens of memory.
+    // T-NET-04: two bytes of text take dozens of bytes of memory.
     #[test]
     fn many_small_values_are_refused_and_weighed() {
         let list = |count: usize| format!("{{\"id\":2,\"a\":[{}0]}}", "0,".repeat(count));
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(Shape::of(b"{\"a\":[0,0]}").weight(), 11 + 3 * VALUE_BYTES);
     }
 
-    // T-NET-04: the id of a message that is not kept is known all the same, so that its client does not wait for ever.
+    // T-NET-04: the ID of a discarded message is still known, so that its client does not wait forever.
     #[test]
     fn a_message_that_is_too_large_still_has_its_id() {
         let mut shape = Shape::default();

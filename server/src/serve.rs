@@ -9,7 +9,11 @@ mod auth;
 mod catalog;
 mod clock;
 mod config;
+mod console;
+mod idempotency;
+mod mcp;
 mod metrics;
+mod openapi;
 mod operate;
 mod problem;
 mod requests;
@@ -90,10 +94,14 @@ fn router(door: Door) -> Router {
         .merge(operate::routes())
         .merge(skillbox::routes())
         .merge(sandboxes::routes())
+        .layer(from_fn_with_state(app.clone(), idempotency::once))
         .layer(from_fn_with_state(app.clone(), auth::require));
     Router::new()
         .nest("/v1", v1)
         .merge(operate::open_routes())
+        .merge(console::routes())
+        .merge(openapi::open_routes())
+        .merge(mcp::routes(&app))
         .merge(skillbox::open_routes())
         .fallback(|| async { Problem::not_found("route") })
         .method_not_allowed_fallback(|| async {

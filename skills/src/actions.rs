@@ -1,6 +1,7 @@
-//! The actions on skills: what agents and programs can do with a catalog, once for every interface.
+//! The actions on skills: the operations of a catalog that agents and programs use, defined once for every interface.
 //!
-//! The same kind of table as that of the sandbox (`runtime/src/actions.rs`); a [`Context`] is a catalog instead of a sandbox.
+//! The table has the same type as that of the sandbox (`runtime/src/actions.rs`); here a [`Context`] is a catalog instead of a
+//! sandbox.
 
 mod looking;
 mod running;
@@ -15,7 +16,7 @@ pub use looking::{ActivateSkill, DeleteSkill, DiffSkill, ListSkills, LoadSkill, 
 pub use running::RunSkill;
 pub use tools::{ToolSpec, described, tools};
 
-/// Where an action takes place, and how its caller ends it.
+/// The catalog that an action works on, and how its caller cancels it.
 #[derive(Clone)]
 pub struct Context {
     skills: Skills,
@@ -24,44 +25,51 @@ pub struct Context {
 }
 
 impl Context {
-    /// A context for these skills.
+    /// Creates a context for these skills.
     #[must_use]
     pub fn new(skills: Skills) -> Self {
         Self { skills, sandbox: None, cancel: Cancel::default() }
     }
 
-    /// The same beside a sandbox, whose files skills can be given and whose files they can leave.
+    /// Adds a sandbox whose files can be passed to skills and which can receive their output files.
     #[must_use]
     pub fn beside(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
 
-    /// The sandbox beside it.
-    fn sandbox(&self) -> Result<&Sandbox, Error> {
-        self.sandbox.as_ref().ok_or_else(|| Error::Invalid("there is no sandbox whose files could be used".to_owned()))
+    /// Lets this [`Cancel`] end the action's run, in place of one of its own.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
     }
 
-    /// The skills.
+    /// Returns the sandbox.
+    fn sandbox(&self) -> Result<&Sandbox, Error> {
+        self.sandbox.as_ref().ok_or_else(|| Error::Invalid("no sandbox is available for files".to_owned()))
+    }
+
+    /// Returns the skills.
     #[must_use]
     pub fn skills(&self) -> &Skills {
         &self.skills
     }
 
-    /// Ends the action's run, before or while it runs.
+    /// Cancels the action before or while it runs.
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 }
 
-/// Every action.
+/// Returns every action.
 #[must_use]
 pub fn actions() -> &'static [Action<Context>] {
     ACTIONS
 }
 
-/// The action of a name.
+/// Returns the action with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Action<Context>> {
     ACTIONS.iter().find(|action| action.name == name)
@@ -73,23 +81,23 @@ use Permission::{ReadSkills, RunSkills, WriteSkills};
 static ACTIONS: &[Action<Context>] = &[
     Action::new::<ListSkills>("list_skills", "List skills", LIST, Reads, ReadSkills),
     Action::new::<LoadSkill>("load_skill", "Read a skill", LOAD, Reads, ReadSkills),
-    // Each run is in a sandbox of its own: nothing that exists is changed.
+    // Each run uses its own sandbox, so nothing existing is changed.
     Action::new::<RunSkill>("run_skill", "Run a skill", RUN, Adds, RunSkills),
     Action::new::<SkillVersions>("skill_versions", "List a skill's versions", VERSIONS, Reads, ReadSkills).for_programs(),
     Action::new::<SkillFiles>("skill_files", "List a skill's files", FILES, Reads, ReadSkills).for_programs(),
     Action::new::<DiffSkill>("diff_skill", "Compare a skill's versions", DIFF, Reads, ReadSkills).for_programs(),
-    Action::new::<ActivateSkill>("activate_skill", "Choose a skill's version", ACTIVATE, Changes, WriteSkills)
+    Action::new::<ActivateSkill>("activate_skill", "Select a skill's version", ACTIVATE, Changes, WriteSkills)
         .idempotent()
         .for_programs(),
     Action::new::<DeleteSkill>("delete_skill", "Delete a skill", DELETE, Changes, WriteSkills).for_programs(),
 ];
 
-const LIST: &str = "Lists the skills with their descriptions. A skill is a package with instructions and, mostly, a script.";
+const LIST: &str = "Lists the skills with their descriptions. A skill is a package with instructions and usually a script.";
 const LOAD: &str = "Returns the instructions of a skill and the names of its files; with `file` the text of one of them. Load a skill before you use it.";
 const RUN: &str = "Runs a skill in a fresh sandbox: JSON in, JSON out, and files. Load the skill first to learn its input. Returns status, output, files \
-and logs; a status other than success is an answer that says why.";
+and logs; if the status is not success, the result includes the reason.";
 const VERSIONS: &str = "Lists the versions of a skill, newest first.";
 const FILES: &str = "Lists the files of a skill; with `path` also the text of one.";
 const DIFF: &str = "Compares two versions of a skill: files, and the lines that differ.";
-const ACTIVATE: &str = "Makes a version of a skill the one that is used when none is named.";
+const ACTIVATE: &str = "Selects the version of a skill that is used by default.";
 const DELETE: &str = "Deletes a version of a skill, or the skill with all its versions.";

@@ -1,6 +1,6 @@
-//! Zip files of skills: read with everything checked before the first byte is unpacked, and written so that the same files are the same bytes.
+//! Zip files of skills: everything is checked before the first byte is unpacked, and equal files produce equal bytes when packed.
 //!
-//! Refuses to know what a skill is: it returns names and contents.
+//! Knows nothing about skills: it returns names and contents.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use miniz_oxide::deflate::compress_to_vec;
 use crate::Error;
 use crate::package::File;
 
-/// Most bytes of a skill, packed and unpacked.
+/// Maximum size of a skill, packed and unpacked.
 pub(crate) const MOST_BYTES: u64 = 50 << 20;
-/// Most files and directories of a skill.
+/// Maximum number of files and directories in a skill.
 pub(crate) const MOST_ENTRIES: usize = 500;
-/// Largest ratio of unpacked to packed bytes of one file.
+/// Maximum ratio of unpacked to packed bytes of one file.
 const MOST_RATIO: u64 = 100;
-/// Longest path.
+/// Maximum length of a path.
 const PATH_BYTES: usize = 512;
-/// Deepest path.
+/// Maximum depth of a path.
 const PATH_DEPTH: usize = 16;
 
-/// Endings of archives: an archive in an archive hides what it holds from every check.
+/// File extensions of archives: a nested archive would hide its content from every check.
 const ARCHIVES: [&str; 11] = ["zip", "tar", "gz", "tgz", "bz2", "tbz", "xz", "txz", "7z", "rar", "zst"];
 
 /// Names that file managers leave behind.
@@ -28,12 +28,12 @@ const LITTER: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
 /// Directories that are never part of a skill.
 const LITTER_DIRECTORIES: [&str; 3] = ["__MACOSX", ".git", "__pycache__"];
 
-/// The mode of a directory, a regular file, and the bits that say which.
+/// The mode of a directory and of a regular file, and the mask of the type bits.
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 const KIND: u32 = 0o170_000;
 
-/// Returns whether a path is one that file managers and tools leave behind.
+/// Returns whether a path belongs to a file that file managers and tools leave behind.
 pub(crate) fn is_litter(path: &str) -> bool {
     let mut parts = path.trim_end_matches('/').split('/');
     let last = parts.next_back().unwrap_or_default();
@@ -49,27 +49,27 @@ pub(crate) fn check_path(path: &str) -> Result<(), Error> {
     let refuse = |reason: &str| Err(Error::Unsafe(format!("invalid path `{}`: {reason}", shown())));
     let inner = path.strip_suffix('/').unwrap_or(path);
     match () {
-        () if path.starts_with(['/', '\\']) => refuse("it is absolute"),
-        () if inner.split('/').any(|part| part == "..") => refuse("it leads out of the skill"),
-        () if inner.contains('\\') => refuse("it has a backslash"),
-        () if inner.as_bytes().get(1) == Some(&b':') => refuse("it names a drive"),
-        () if inner.split('/').any(|part| matches!(part, "" | ".")) => refuse("it has an empty part"),
-        () if inner.split('/').any(|part| part.len() > 255) || path.len() > PATH_BYTES => refuse("it is too long"),
-        () if inner.split('/').count() > PATH_DEPTH => refuse("it is too deep"),
-        () if inner.chars().any(is_ambiguous) => refuse("it has a control character, an invisible one or a combining one"),
+        () if path.starts_with(['/', '\\']) => refuse("the path is absolute"),
+        () if inner.split('/').any(|part| part == "..") => refuse("the path leads out of the skill"),
+        () if inner.contains('\\') => refuse("the path contains a backslash"),
+        () if inner.as_bytes().get(1) == Some(&b':') => refuse("the path contains a drive letter"),
+        () if inner.split('/').any(|part| matches!(part, "" | ".")) => refuse("the path contains an empty component"),
+        () if inner.split('/').any(|part| part.len() > 255) || path.len() > PATH_BYTES => refuse("the path is too long"),
+        () if inner.split('/').count() > PATH_DEPTH => refuse("the path is too deep"),
+        () if inner.chars().any(is_ambiguous) => refuse("the path contains a control, invisible or combining character"),
         () => Ok(()),
     }
 }
 
-// Characters that make two different names look alike, or one name look like another (T-SKL-03). Without combining marks and jamo no two
-// names are canonically equivalent, apart from letters that lower-casing makes equal.
+// Characters that make two different names look alike (T-SKL-03). Without combining marks and jamo, no two names are canonically
+// equivalent, apart from letters that are equal in lower case.
 fn is_ambiguous(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{300}'..='\u{36f}' | '\u{1100}'..='\u{11ff}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
         || is_invisible(letter)
 }
 
-/// Returns whether a character is there without being seen: what a reader and a model see differ.
+/// Returns whether a character is invisible, so that a reader and a model see different texts.
 pub(crate) fn is_invisible(letter: char) -> bool {
     matches!(
         letter,
@@ -79,7 +79,7 @@ pub(crate) fn is_invisible(letter: char) -> bool {
     )
 }
 
-/// Refuses files that an archive must not have: twins, nested archives, a file that is a directory too.
+/// Rejects duplicate names, nested archives, and a file that is also a directory.
 pub(crate) fn check_names<'a>(paths: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
     let mut seen: HashMap<String, bool> = HashMap::new();
     for path in paths {
@@ -88,46 +88,46 @@ pub(crate) fn check_names<'a>(paths: impl IntoIterator<Item = &'a str>) -> Resul
         let mut above = folded.as_str();
         while let Some((parent, _)) = above.rsplit_once('/') {
             if seen.get(parent) == Some(&false) {
-                return Err(Error::Unsafe(format!("`{parent}` is a file and a directory")));
+                return Err(Error::Unsafe(format!("`{parent}` is both a file and a directory")));
             }
             seen.insert(parent.to_owned(), true);
             above = parent;
         }
         match seen.get(&folded) {
             Some(true) if is_directory => {}
-            Some(_) => return Err(Error::Unsafe(format!("`{inner}` is there twice, or differs from another name only in case"))),
+            Some(_) => return Err(Error::Unsafe(format!("duplicate path `{inner}` (ignoring case)"))),
             None => {
                 seen.insert(folded, is_directory);
             }
         }
         let ending = inner.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending.to_lowercase());
         if !is_directory && ending.is_some_and(|ending| ARCHIVES.contains(&ending.as_str())) {
-            return Err(Error::Unsafe(format!("`{inner}` is an archive inside the archive")));
+            return Err(Error::Unsafe(format!("`{inner}` is a nested archive")));
         }
     }
     Ok(())
 }
 
-/// Unpacks a zip file. Nothing is unpacked before all of its directory is found in order.
+/// Unpacks a zip file. All entries of its directory are checked before anything is unpacked.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<File>, Error> {
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(Error::TooLarge(format!("the archive has {} bytes, and {MOST_BYTES} are allowed", bytes.len())));
+        return Err(Error::TooLarge(format!("the archive has {} bytes; the maximum is {MOST_BYTES}", bytes.len())));
     }
-    // A file that is a picture for one program and an archive for another is neither here (T-SKL-03).
+    // A polyglot, such as a picture that is also an archive, is rejected (T-SKL-03).
     if !bytes.starts_with(b"PK\x03\x04") {
-        return Err(Error::Invalid("it is not a zip file".to_owned()));
+        return Err(Error::Invalid("not a zip file".to_owned()));
     }
     let entries = zip::entries(bytes).map_err(|error| match error {
         zip::Error::Overlap | zip::Error::Misplaced => Error::Unsafe(error.to_string()),
         error => Error::Invalid(error.to_string()),
     })?;
     if entries.len() > MOST_ENTRIES {
-        return Err(Error::Unsafe(format!("it has {} entries, and {MOST_ENTRIES} are allowed", entries.len())));
+        return Err(Error::Unsafe(format!("the archive has {} entries; the maximum is {MOST_ENTRIES}", entries.len())));
     }
     let mut named = Vec::with_capacity(entries.len());
     let mut total = 0u64;
     for entry in &entries {
-        let name = std::str::from_utf8(entry.name).map_err(|_| Error::Unsafe("a name in it is not UTF-8".to_owned()))?;
+        let name = std::str::from_utf8(entry.name).map_err(|_| Error::Unsafe("a file name is not UTF-8".to_owned()))?;
         check_path(name)?;
         let kind = entry.mode & KIND;
         if entry.is_symlink() {
@@ -141,10 +141,10 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<File>, Error> {
         }
         total = total.saturating_add(entry.size);
         if total > MOST_BYTES {
-            return Err(Error::Unsafe(format!("it unpacks to more than {MOST_BYTES} bytes")));
+            return Err(Error::Unsafe(format!("the archive unpacks to more than {MOST_BYTES} bytes")));
         }
         if entry.size / (entry.packed().len() as u64).max(1) > MOST_RATIO {
-            return Err(Error::Unsafe(format!("`{name}` is packed more than {MOST_RATIO}:1")));
+            return Err(Error::Unsafe(format!("the compression ratio of `{name}` exceeds {MOST_RATIO}:1")));
         }
         named.push((name, entry));
     }
@@ -155,14 +155,14 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Vec<File>, Error> {
         let declared = usize::try_from(entry.size).unwrap_or(usize::MAX);
         let content = entry.content(declared).map_err(|error| Error::Unsafe(format!("cannot unpack `{name}`: {error}")))?;
         if content.len() != declared || checksum(&content) != entry.sum {
-            return Err(Error::Unsafe(format!("`{name}` is not the file that the archive describes")));
+            return Err(Error::Unsafe(format!("the content of `{name}` does not match the archive's directory")));
         }
         files.push(File { path: name.to_owned(), content, is_executable: entry.mode & 0o111 != 0 });
     }
     Ok(files)
 }
 
-/// Packs files into a zip file: sorted, without times, so that the same files are the same bytes.
+/// Packs files into a zip file, sorted and without timestamps, so that equal files produce equal bytes.
 #[must_use]
 pub fn pack(files: &[File]) -> Vec<u8> {
     let mut files: Vec<&File> = files.iter().collect();
@@ -172,7 +172,7 @@ pub fn pack(files: &[File]) -> Vec<u8> {
     let long = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
     for file in &files {
         let deflated = compress_to_vec(&file.content, 6);
-        // Our own rule on ratios must not refuse what we pack.
+        // Our own ratio limit must not reject an archive that we pack.
         let packs = deflated.len() < file.content.len()
             && file.content.len() / deflated.len().max(1) < usize::try_from(MOST_RATIO).unwrap_or(1);
         let (method, packed) = if packs { (zip::DEFLATED, deflated.as_slice()) } else { (zip::STORED, file.content.as_slice()) };
@@ -214,7 +214,7 @@ pub fn pack(files: &[File]) -> Vec<u8> {
     bytes
 }
 
-/// The CRC-32 of zip files.
+/// Computes the CRC-32 of zip files.
 fn checksum(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = table();
     !bytes.iter().fold(u32::MAX, |sum, byte| (sum >> 8) ^ TABLE[usize::from(sum.to_le_bytes()[0] ^ byte)])
@@ -298,7 +298,7 @@ mod tests {
         let many: Vec<File> = (0..501).map(|number| file(&format!("f{number}"), b"")).collect();
         assert!(refusal(&many).contains("501 entries"));
         let mut bomb = pack(&[file("a", &[0; 4096])]);
-        // A size that is not true: one file of 40 GB, says the directory.
+        // A forged size: the directory claims one file of 40 GB.
         for signature in [b"PK\x01\x02", b"PK\x03\x04"] {
             let at = bomb.windows(4).position(|window| window == signature).unwrap();
             let size = at + if signature == b"PK\x01\x02" { 24 } else { 22 };
@@ -310,11 +310,11 @@ mod tests {
         lie[at + 24..at + 28].copy_from_slice(&10u32.to_le_bytes());
         assert!(unpack(&lie).unwrap_err().to_string().contains("`a`"));
         for name in ["inner.zip", "a/b.TAR", "x.tar.gz", "y.7z"] {
-            assert!(refusal(&[file(name, b"x")]).contains("archive inside"), "{name}");
+            assert!(refusal(&[file(name, b"x")]).contains("nested archive"), "{name}");
         }
     }
 
-    // T-SKL-02: a directory with a million entries is refused by its number, without a look at them.
+    // T-SKL-02: a directory with a million entries is rejected by its count, without reading them.
     #[test]
     fn a_million_entries_are_refused_at_once() {
         let mut bytes = b"PK\x03\x04".to_vec();
@@ -332,17 +332,17 @@ mod tests {
     // T-SKL-03: Z09–Z12, Z27.
     #[test]
     fn ambiguous_packages_are_refused() {
-        assert!(refusal(&[file("a", b"1"), file("a", b"2")]).contains("twice"));
-        assert!(refusal(&[file("README", b"1"), file("readme", b"2")]).contains("case"));
-        assert!(refusal(&[file("\u{c5}", b"1"), file("\u{212b}", b"2")]).contains("case"), "one letter, two codes");
+        assert!(refusal(&[file("a", b"1"), file("a", b"2")]).contains("duplicate path"));
+        assert!(refusal(&[file("README", b"1"), file("readme", b"2")]).contains("ignoring case"));
+        assert!(refusal(&[file("\u{c5}", b"1"), file("\u{212b}", b"2")]).contains("duplicate path"), "one letter, two codes");
         assert!(refusal(&[file("e\u{301}", b"1")]).contains("combining"));
-        assert!(refusal(&[file("a", b"1"), file("a/b", b"2")]).contains("a file and a directory"));
+        assert!(refusal(&[file("a", b"1"), file("a/b", b"2")]).contains("both a file and a directory"));
         let polyglot = [b"GIF89a".as_slice(), &pack(&[file("SKILL.md", b"x")])].concat();
         assert!(unpack(&polyglot).unwrap_err().to_string().contains("not a zip"));
         let mut damaged = pack(&[file("SKILL.md", b"some text that matters")]);
         let at = damaged.windows(4).position(|window| window == b"some").unwrap();
         damaged[at] = b'X';
-        assert!(unpack(&damaged).unwrap_err().to_string().contains("describes"));
+        assert!(unpack(&damaged).unwrap_err().to_string().contains("does not match"));
     }
 
     #[test]

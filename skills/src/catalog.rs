@@ -1,7 +1,7 @@
-//! The catalog: name → versions → files, in one SQLite database of its own.
+//! The catalog: name → versions → files, in its own SQLite database.
 //!
-//! Every change is one transaction, so that a push that is interrupted leaves the catalog as it was. Rows have a tenant: a catalog shows
-//! those of one.
+//! Every change is one transaction, so an interrupted push leaves the catalog unchanged. Rows have a tenant; a catalog shows
+//! those of one tenant.
 
 mod inside;
 mod rows;
@@ -21,9 +21,9 @@ use crate::version::compare;
 use crate::{Error, SkillDiff};
 use inside::Change;
 
-/// The database's name in the directory of a catalog.
+/// The name of the database in a catalog's directory.
 const FILE: &str = "skills.db";
-/// How long another process that changes the catalog is waited for.
+/// How long to wait for another process that changes the catalog.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Versions of skills.
@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Catalog {
     connection: Mutex<Connection>,
     directory: Option<PathBuf>,
-    /// The sandbox whose files are the catalog; what is in memory is then a copy of them.
+    /// The sandbox that contains the catalog, if any; the database in memory is then a copy of its files.
     inside: Option<Sandbox>,
     tenant: String,
 }
@@ -53,11 +53,11 @@ pub struct Listed {
     pub version: String,
     /// What it does and when to use it.
     pub description: String,
-    /// The language that its `SKILL.md` names; empty if it names none.
+    /// The language named in its `SKILL.md`, or empty.
     pub lang: String,
     /// `executable` or `cognitive`.
     pub mode: String,
-    /// Whether it has a script of its own.
+    /// Whether it has a script.
     pub has_script: bool,
     /// The digest of its files.
     pub digest: String,
@@ -68,20 +68,20 @@ pub struct Listed {
 pub struct VersionRow {
     /// The version.
     pub version: String,
-    /// Whether it is the one that `latest` means.
+    /// Whether it is the version that `latest` refers to.
     pub active: bool,
     /// The digest of its files.
     pub digest: String,
-    /// Bytes of its files.
+    /// The size of its files, in bytes.
     pub size_bytes: u64,
     /// When it was pushed, in seconds since 1970.
     pub uploaded_at: i64,
-    /// Digests of other content that it had before, oldest first.
+    /// Digests of earlier content of this version, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<String>,
 }
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pushed {
     /// The skill.
@@ -90,36 +90,36 @@ pub struct Pushed {
     pub version: String,
     /// The digest of its files.
     pub digest: String,
-    /// Whether it is the version that `latest` means.
+    /// Whether it is the version that `latest` refers to.
     pub active: bool,
-    /// Whether the catalog had exactly this content before.
+    /// Whether the catalog already had exactly this content.
     pub unchanged: bool,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// A version with everything that is kept of it.
+/// A version with all its stored data.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) package: Package,
     pub(crate) digest: String,
-    /// A sandbox with the packages that the skill requires, as a snapshot.
+    /// A snapshot of a sandbox with the required packages.
     pub(crate) base: Option<Vec<u8>>,
-    /// Whether it needs the scientific Python.
+    /// Whether it requires the scientific Python.
     pub(crate) is_scientific: bool,
 }
 
-/// What a skill needs besides its files.
+/// The dependencies of a skill.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Base<'a> {
-    /// A sandbox with the packages that it requires, as a snapshot.
+    /// A snapshot of a sandbox with the required packages.
     pub(crate) snapshot: Option<&'a [u8]>,
-    /// Whether it needs the scientific Python.
+    /// Whether it requires the scientific Python.
     pub(crate) is_scientific: bool,
 }
 
 impl Catalog {
-    /// Opens the catalog in a directory, created if it is missing.
+    /// Opens the catalog in a directory, which is created if missing.
     ///
     /// # Errors
     ///
@@ -129,11 +129,11 @@ impl Catalog {
         Self::new(Connection::open(directory.join(FILE))?, Some(directory.to_owned()))
     }
 
-    /// A catalog that is gone when it is dropped.
+    /// Creates a catalog in memory, which is discarded when dropped.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Catalog`] if there is no memory for it.
+    /// Returns [`Error::Catalog`] if there is not enough memory.
     pub fn in_memory() -> Result<Self, Error> {
         Self::new(Connection::open_in_memory()?, None)
     }
@@ -147,14 +147,14 @@ impl Catalog {
         Ok(Self { connection: Mutex::new(connection), directory, inside: None, tenant: String::new() })
     }
 
-    /// The same catalog for another tenant, who sees nothing of the others.
+    /// Returns the same catalog for another tenant, which does not see the data of others.
     #[must_use]
     pub fn of_tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = tenant.into();
         self
     }
 
-    /// The directory that it is in; `None` in memory.
+    /// Returns the directory of the catalog; `None` in memory.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
@@ -164,8 +164,8 @@ impl Catalog {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a version of a skill. Exactly the same content is kept once; other content under the same version is refused, or replaces it
-    /// if `replace` is set. A version that is not older than the active one becomes the active one.
+    /// Stores a version of a skill. Identical content is stored once. Other content for an existing version is rejected, or
+    /// replaces it if `replace` is set. A version that is not older than the active one becomes the active one.
     ///
     /// # Errors
     ///
@@ -200,14 +200,14 @@ impl Catalog {
         Ok(Pushed { name, version, digest, active: is_active, unchanged: false, notes: Vec::new() })
     }
 
-    /// Whether it has exactly this content under its version.
+    /// Returns whether the catalog has exactly this content under its version.
     pub(crate) fn has(&self, package: &Package) -> Result<bool, Error> {
         let manifest = package.manifest();
         let known = rows::digest(&self.connection(), &self.tenant, &manifest.name, &manifest.version)?;
         Ok(known.is_some_and(|(_, digest, _)| digest == package.digest()))
     }
 
-    /// The skills by name, each with its active version.
+    /// Returns the skills by name, each with its active version.
     ///
     /// # Errors
     ///
@@ -216,21 +216,21 @@ impl Catalog {
         Ok(rows::list(&self.connection(), &self.tenant, None)?)
     }
 
-    /// One skill with its active version.
+    /// Returns one skill with its active version.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::UnknownSkill`] if there is none of this name.
+    /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn find(&self, name: &str) -> Result<Listed, Error> {
         let found = rows::list(&self.connection(), &self.tenant, Some(name))?.pop();
         found.ok_or_else(|| Error::UnknownSkill(name.to_owned()))
     }
 
-    /// The versions of a skill, newest first.
+    /// Returns the versions of a skill, newest first.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::UnknownSkill`] if there is none of this name.
+    /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn versions(&self, name: &str) -> Result<Vec<VersionRow>, Error> {
         let mut versions = rows::versions(&self.connection(), &self.tenant, name)?;
         if versions.is_empty() {
@@ -240,7 +240,7 @@ impl Catalog {
         Ok(versions)
     }
 
-    /// A version of a skill by `name` (its active one) or `name@version`.
+    /// Returns a version of a skill by `name` (the active one) or `name@version`.
     ///
     /// # Errors
     ///
@@ -254,15 +254,15 @@ impl Catalog {
         let (id, digest) = self.resolved(&connection, reference)?;
         let files: Vec<File> = rows::files(&connection, id)?;
         let package = Package::trusted(files);
-        // What was pushed is what is run: a catalog that somebody changed is not used (T-SKL-05).
+        // Only pushed content is run: a catalog that was tampered with is rejected (T-SKL-05).
         if package.digest() != digest {
-            return Err(Error::Invalid(format!("`{reference}` is not what was pushed: its digest differs from {digest}")));
+            return Err(Error::Invalid(format!("the content of `{reference}` was modified: its digest differs from {digest}")));
         }
         let (base, is_scientific) = rows::base(&connection, id)?;
         Ok(Stored { package, digest, base, is_scientific })
     }
 
-    /// The digest of a version, without its files.
+    /// Returns the digest of a version without reading its files.
     pub(crate) fn digest(&self, reference: &str) -> Result<String, Error> {
         Ok(self.resolved(&self.connection(), reference)?.1)
     }
@@ -276,7 +276,7 @@ impl Catalog {
         })
     }
 
-    /// What differs between two versions of a skill; the active one if `to` is `None`.
+    /// Returns the differences between two versions of a skill; `to` defaults to the active one.
     ///
     /// # Errors
     ///
@@ -287,7 +287,7 @@ impl Catalog {
         Ok(crate::diff::compare(&old, &new))
     }
 
-    /// Makes a version the one that `latest` means.
+    /// Makes a version the active one, which `latest` refers to.
     ///
     /// # Errors
     ///
@@ -301,13 +301,13 @@ impl Catalog {
         Ok(transaction.commit()?)
     }
 
-    // What changes in memory changes in the sandbox first: a change that cannot be stored is not made.
+    // The sandbox is changed before memory, so a change that cannot be stored is not made.
     fn save(&self, change: Change) -> Result<(), Error> {
         self.inside.as_ref().map_or(Ok(()), |sandbox| change.save(sandbox))
     }
 
-    /// Removes a version, or the skill with all its versions if none is named. The newest version that is left becomes the active one if the
-    /// active one was removed. Returns the versions that were removed.
+    /// Deletes a version, or all versions of a skill if none is named. If the active version was deleted, the newest remaining
+    /// one becomes active. Returns the deleted versions.
     ///
     /// # Errors
     ///
@@ -344,7 +344,7 @@ impl Catalog {
         Ok(removed)
     }
 
-    /// Whether there is any version of a skill; `false` for a text that cannot be its name.
+    /// Returns whether any version of a skill exists; `false` for an invalid name.
     ///
     /// # Errors
     ///
@@ -359,7 +359,7 @@ impl Catalog {
 }
 
 impl Listed {
-    /// Whether it has instructions alone.
+    /// Returns whether the skill has only instructions.
     #[must_use]
     pub fn is_cognitive(&self) -> bool {
         self.mode == Mode::Cognitive.as_str()

@@ -1,4 +1,4 @@
-//! What differs between two versions of a skill: files, and the lines of those that are text.
+//! The differences between two versions of a skill: files, and the lines of text files.
 
 use std::collections::BTreeSet;
 
@@ -8,66 +8,66 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::package::{File, Package};
 
-/// Texts with more bytes than this are compared, and their lines are not listed.
+/// Maximum size of texts whose differing lines are listed.
 const LISTED_BYTES: usize = 256 << 10;
 
-/// What differs between two versions.
+/// The differences between two versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SkillDiff {
     /// The skill.
     pub name: String,
-    /// The version that is compared.
+    /// The older version.
     pub from: String,
-    /// The version that it is compared with.
+    /// The newer version.
     pub to: String,
-    /// Each file of either.
+    /// Every file of either version.
     pub files: Vec<FileDiff>,
 }
 
-/// What became of a file.
+/// The change of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileDiff {
     /// Its path.
     pub path: String,
-    /// What became of it.
+    /// The kind of change.
     pub status: FileStatus,
-    /// Its lines, if it is text and was changed.
+    /// The changed lines, if the file is text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
 }
 
-/// What became of a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileStatus {
-    /// It is new.
+    /// Added.
     Added,
-    /// It is gone.
+    /// Removed.
     Removed,
-    /// It has other content.
+    /// Modified.
     Modified,
-    /// It is the same.
+    /// Unchanged.
     Unchanged,
 }
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Line {
-    /// What became of it.
+    /// The kind of change.
     pub op: LineKind,
-    /// Its text, without its end.
+    /// The text, without the line end.
     pub text: String,
 }
 
-/// What became of a line.
+/// The kind of change of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LineKind {
-    /// It is new.
+    /// Added.
     Add,
-    /// It is gone.
+    /// Removed.
     Remove,
-    /// It is in both.
+    /// In both versions.
     Context,
 }
 
@@ -106,7 +106,7 @@ fn lines(before: &str, after: &str) -> Vec<Line> {
 }
 
 impl SkillDiff {
-    /// The files that differ, as a patch.
+    /// Formats the differing files as a patch.
     #[must_use]
     pub fn patch(&self) -> String {
         let mut text = String::new();
@@ -116,7 +116,7 @@ impl SkillDiff {
             let (old, new) = (side(file.status != FileStatus::Added, 'a'), side(file.status != FileStatus::Removed, 'b'));
             text.push_str(&format!("--- {old}\n+++ {new}\n"));
             if file.lines.is_empty() {
-                text.push_str("(binary, large, empty, or other permissions)\n");
+                text.push_str("(binary, large or empty file, or changed permissions)\n");
             }
             for line in &file.lines {
                 let mark = match line.op {

@@ -1,4 +1,4 @@
-//! Durations as Go writes and reads them: `1.5s`, `2m0s`, `1h0m0s`, `150ms`.
+//! Durations in Go's format: `1.5s`, `2m0s`, `1h0m0s`, `150ms`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const NANOS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a duration such as `60s`, `1m30s` or `1.5h`. Returns `None` for anything else, negative ones included.
+/// Parses a duration such as `60s`, `1m30s` or `1.5h`. Returns `None` for anything else, including negative durations.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.strip_prefix('+').unwrap_or(text);
@@ -51,7 +51,7 @@ fn scaled(digits: &str, nanos: u64) -> Option<u64> {
     whole.checked_mul(nanos)?.checked_add(part)
 }
 
-/// Writes a duration as Go does.
+/// Formats a duration as Go does.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let nanos = duration.as_nanos();

@@ -1,21 +1,21 @@
-//! What can go wrong with a skill. A script that fails is not an error but a result.
+//! Errors of skills and catalogs. A script that fails is a result, not an error.
 
 use std::path::PathBuf;
 
-/// What can go wrong with a skill or a catalog.
+/// An error of a skill or a catalog.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The package breaks a rule of the format.
+    /// The package violates the format.
     #[error("invalid skill: {0}")]
     Invalid(String),
     /// The archive is hostile or ambiguous.
     #[error("unsafe archive: {0}")]
     Unsafe(String),
-    /// The package is larger than the catalog takes.
+    /// The package exceeds the maximum size.
     #[error("skill too large: {0}")]
     TooLarge(String),
-    /// The catalog has no skill of this name.
+    /// The catalog has no skill with this name.
     #[error("unknown skill `{0}`")]
     UnknownSkill(String),
     /// The catalog has no such version of the skill.
@@ -26,8 +26,8 @@ pub enum Error {
         /// The version.
         version: String,
     },
-    /// The catalog has this version with other content.
-    #[error("version {version} of skill `{name}` exists with other content ({digest})")]
+    /// The catalog already has this version with other content.
+    #[error("version {version} of skill `{name}` already exists with different content ({digest})")]
     Conflict {
         /// The skill.
         name: String,
@@ -36,40 +36,40 @@ pub enum Error {
         /// The digest of the version in the catalog.
         digest: String,
     },
-    /// A requirement of the skill cannot be met.
+    /// A requirement of the skill cannot be installed.
     #[error("cannot install the requirements of skill `{name}`: {reason}")]
     Requirements {
         /// The skill.
         name: String,
-        /// Why, for each requirement.
+        /// The reasons.
         reason: String,
-        /// What to do about it.
+        /// The hint.
         hint: Option<String>,
     },
-    /// A file of this machine cannot be used.
+    /// A file on this machine cannot be read or written.
     #[error("cannot {doing} `{}`", path.display())]
     Host {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The catalog's database cannot be used.
-    #[error("cannot use the catalog of skills")]
+    /// The catalog's database cannot be read or written.
+    #[error("cannot access the skill catalog")]
     Catalog(#[from] rusqlite::Error),
-    /// Something the caller gave is invalid.
+    /// An argument of the caller is invalid.
     #[error("{0}")]
     Argument(String),
-    /// The sandbox cannot be used.
+    /// The sandbox failed.
     #[error(transparent)]
     Runtime(#[from] runtime::Error),
 }
 
 impl Error {
-    /// Returns the code of the error, as Skillbox's interface has it.
+    /// Returns the error code of Skillbox's API.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -83,21 +83,21 @@ impl Error {
         }
     }
 
-    /// Returns what to do about it, when there is something to do.
+    /// Returns a hint, if any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Invalid(_) => Some("`sandlite skill lint DIR` lists every finding".to_owned()),
+            Self::Invalid(_) => Some("list all problems with `sandlite skill lint DIR`".to_owned()),
             Self::UnknownSkill(_) => Some("list the skills with `sandlite skill list`".to_owned()),
             Self::UnknownVersion { name, .. } => Some(format!("list its versions with `sandlite skill versions {name}`")),
-            Self::Conflict { .. } => Some("raise `version` in SKILL.md, or replace it with `--replace`".to_owned()),
+            Self::Conflict { .. } => Some("increase `version` in SKILL.md, or replace the content with `--replace`".to_owned()),
             Self::Requirements { hint, .. } => hint.clone(),
             Self::Runtime(error) => error.hint(),
             _ => None,
         }
     }
 
-    /// Wraps an error of a file of this machine.
+    /// Wraps an I/O error of a file on this machine.
     pub(crate) fn host(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Host { doing, path, source }

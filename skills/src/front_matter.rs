@@ -1,31 +1,31 @@
-//! The head of a `SKILL.md`: YAML between two lines `---`, read with a bound on everything (T-SKL-04).
+//! The front matter of a `SKILL.md`: YAML between two `---` lines, parsed with limits on everything (T-SKL-04).
 //!
-//! The parser is an event parser, so that a document never becomes a tree before it is counted. Anchors, aliases and tags are refused:
-//! no skill needs them, and "billion laughs" does.
+//! It uses an event parser, so that a document is counted before it becomes a tree. Anchors, aliases and tags are rejected:
+//! skills do not need them, and "billion laughs" attacks do.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-/// Largest head.
+/// Maximum size of the front matter.
 const HEAD_BYTES: usize = 64 << 10;
-/// Most values in it, and how deep.
+/// Maximum number of values, and maximum depth.
 const MOST_NODES: usize = 4096;
 const MOST_DEPTH: usize = 32;
 
-/// A `SKILL.md`, cut in two.
+/// A `SKILL.md`, split into front matter and body.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
-    /// The fields of the head, in their order.
+    /// The fields, in order.
     pub(crate) fields: Vec<Field>,
-    /// What follows the head.
+    /// The text after the front matter.
     pub(crate) body: String,
-    /// The line that the body begins in, from 1.
+    /// The line on which the body starts, from 1.
     pub(crate) body_line: usize,
-    /// The line of the first field that was read only after it was quoted.
+    /// The line of the first field that was parsed only after quoting its value.
     pub(crate) repaired: Option<usize>,
 }
 
-/// A field of the head.
+/// A field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) name: String,
@@ -37,13 +37,13 @@ pub(crate) struct Field {
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Yaml {
-    /// A text and whether it stands there without quotes: then it may be a number or the like.
+    /// A text, and whether it is unquoted and may therefore be a number, a boolean or null.
     Scalar(String, bool),
     List(Vec<Yaml>),
     Map(Vec<(String, Yaml)>),
 }
 
-/// What is wrong with a head, and in which line of the file.
+/// An error in the front matter, and its line in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed {
     pub(crate) line: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Malformed {
 }
 
 impl Yaml {
-    /// The text of a scalar, as it is written.
+    /// Returns the text of a scalar, verbatim.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Scalar(text, _) => Some(text),
@@ -59,12 +59,12 @@ impl Yaml {
         }
     }
 
-    /// Whether there is nothing: `key:`.
+    /// Returns whether the value is null, as in `key:`.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Self::Scalar(text, true) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
-    /// The value in JSON, by YAML's core schema.
+    /// Converts the value to JSON, using YAML's core schema.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::Scalar(text, false) => Value::from(text.as_str()),
@@ -96,7 +96,7 @@ fn plain(text: &str) -> Value {
     }
 }
 
-/// Cuts a `SKILL.md` in two and reads its head.
+/// Splits a `SKILL.md` and parses its front matter.
 pub(crate) fn read(text: &str) -> Result<Document, Malformed> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().take_while(|line| line.trim().is_empty()).count();
@@ -112,12 +112,12 @@ pub(crate) fn read(text: &str) -> Result<Document, Malformed> {
     let head: Vec<&str> = text.lines().skip(first + 1).take(end - first - 1).collect();
     let head = head.join("\n");
     if head.len() > HEAD_BYTES {
-        return Err(Malformed { line: first + 1, reason: format!("the front matter has more than {HEAD_BYTES} bytes") });
+        return Err(Malformed { line: first + 1, reason: format!("the front matter is larger than {HEAD_BYTES} bytes") });
     }
     let above = first + 1;
     let (fields, repaired) = match parse(&head, above) {
         Ok(fields) => (fields, None),
-        // Many published skills have a colon in an unquoted description; every client reads them.
+        // Many published skills have an unquoted colon in the description, and every client accepts them.
         Err(error) => match quoted(&head).and_then(|(quoted, line)| Some((parse(&quoted, above).ok()?, line))) {
             Some((fields, line)) => (fields, Some(above + line)),
             None => return Err(error),
@@ -127,7 +127,7 @@ pub(crate) fn read(text: &str) -> Result<Document, Malformed> {
     Ok(Document { fields, body, body_line: end + 2, repaired })
 }
 
-// The head with quotes around each plain value that has a colon in it, and the first line that got them.
+// Returns the front matter with quotes around each plain value that contains a colon, and the first line changed.
 fn quoted(head: &str) -> Option<(String, usize)> {
     let mut first = None;
     let mut lines: Vec<String> = Vec::new();
@@ -147,13 +147,13 @@ fn quoted(head: &str) -> Option<(String, usize)> {
     first.map(|first| (lines.join("\n"), first))
 }
 
-/// A list or a map that is being read.
+/// A list or map being parsed.
 enum Open {
     List(Vec<Yaml>),
     Map(Vec<(String, Yaml)>, Option<String>),
 }
 
-// The fields of a head whose first line is below `above` others.
+// Parses the fields of front matter that starts after `above` lines.
 fn parse(head: &str, above: usize) -> Result<Vec<Field>, Malformed> {
     let mut stack: Vec<Open> = Vec::new();
     let (mut root, mut lines, mut nodes, mut documents) = (None, Vec::new(), 0usize, 0usize);
@@ -206,9 +206,9 @@ fn parse(head: &str, above: usize) -> Result<Vec<Field>, Malformed> {
             Some(Open::Map(fields, name)) => match name.take() {
                 Some(name) => fields.push((name, done)),
                 None => {
-                    let Yaml::Scalar(key, _) = done else { return Err(malformed("invalid YAML: a key must be a text")) };
+                    let Yaml::Scalar(key, _) = done else { return Err(malformed("invalid YAML: a key must be a string")) };
                     if fields.iter().any(|(known, _)| *known == key) {
-                        return Err(malformed(&format!("invalid YAML: the key `{key}` is there twice")));
+                        return Err(malformed(&format!("invalid YAML: duplicate key `{key}`")));
                     }
                     if depth == 1 {
                         lines.push(line);
@@ -265,7 +265,7 @@ mod tests {
         assert!(complaint(&format!("a: {}1{}", "[".repeat(40), "]".repeat(40))).contains("deep"));
         assert!(complaint(&format!("a: [{}]", "1,".repeat(5000))).contains("too many"));
         assert!(complaint(&"# x\n".repeat(20_000)).contains("bytes"));
-        assert!(complaint("? [a, b]\n: c").contains("a key must be a text"));
+        assert!(complaint("? [a, b]\n: c").contains("a key must be a string"));
         assert!(complaint("just text").contains("expected"));
         assert!(complaint("[1, 2]").contains("expected"));
         assert!(complaint("a: [").contains("invalid YAML"));

@@ -1,9 +1,10 @@
 //! Skills: packages that an agent can find, read and run, with JSON in, JSON out and files.
 //!
 //! A skill is a directory or a zip file with a `SKILL.md`: YAML front matter and instructions. The reading order is its journey: [`Package`]
-//! reads and checks it, [`lint`] and [`scan`] report what is wrong with it, [`Catalog`] keeps its versions, [`Skills`] runs it in a sandbox.
+//! reads and checks it, [`lint`] and [`scan`] report its problems, [`Catalog`] stores its versions, [`Skills`] runs it in a
+//! sandbox.
 //!
-//! Knows nothing of terminals and of HTTP.
+//! Knows nothing about terminals and HTTP.
 //!
 //! ```no_run
 //! use sandlite_skills::{Catalog, Package, Request, Skills};

@@ -1,6 +1,6 @@
-//! What is wrong with a skill: every finding with its file, its line and its remedy.
+//! Problems of a skill: every finding with its file, line and remedy.
 //!
-//! One function reads a manifest; a package that has an error is refused with the same words.
+//! One function parses a manifest; a package with an error is rejected with the same message.
 
 use std::path::Path;
 
@@ -11,39 +11,39 @@ use crate::package::{self, ENTRIES, File, SKILL_MD, entry};
 use crate::requirements::{Need, need};
 use crate::{Error, scan};
 
-/// Most lines of instructions that a model should have to read.
+/// Recommended maximum number of lines of instructions.
 const BODY_LINES: usize = 500;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The skill is refused; what Skillbox calls BLOCK.
+    /// The skill is rejected; Skillbox's BLOCK.
     Error,
-    /// Somebody should look at it; what Skillbox calls FLAG.
+    /// The skill should be reviewed; Skillbox's FLAG.
     Warning,
 }
 
-/// Something that is wrong with a skill.
+/// A problem of a skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it is: the name of a check such as `version`, or a code of the security scan such as `E005`.
+    /// The name of a check such as `version`, or a code of the security scan such as `E005`.
     pub code: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The kind of finding of the security scan, such as `suspicious_url`.
+    /// The category of the security scan, such as `suspicious_url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<&'static str>,
     /// The file.
     pub file: String,
-    /// The line in it, from 1.
+    /// The line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
-    /// The text that was found.
+    /// The matched text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<String>,
 }
@@ -71,7 +71,7 @@ impl Finding {
     }
 }
 
-/// The checks that Skillbox's `skill lint` prints, in its order.
+/// The checks that Skillbox's `skill lint` prints, in the same order.
 pub const CHECKS: [&str; 5] = ["name", "version", "description", "entrypoint", "image"];
 
 /// The outcome of one check.
@@ -79,11 +79,11 @@ pub const CHECKS: [&str; 5] = ["name", "version", "description", "entrypoint", "
 pub struct Check {
     /// Its name.
     pub name: &'static str,
-    /// Why it failed; `None` if it passed.
+    /// The reason if it failed; `None` if it passed.
     pub failure: Option<String>,
 }
 
-/// Returns the outcomes of the checks as Skillbox's `skill lint` lists them: those that failed, or `parse` alone.
+/// Returns the outcomes of the checks as listed by Skillbox's `skill lint`: those that failed, or `parse` alone.
 #[must_use]
 pub fn checks(findings: &[Finding]) -> Vec<Check> {
     let failure = |name: &str| {
@@ -101,15 +101,15 @@ pub fn checks(findings: &[Finding]) -> Vec<Check> {
     known.chain(others).collect()
 }
 
-/// Reads the manifest of a skill, with its findings.
+/// Parses the manifest of a skill and returns it with its findings.
 pub(crate) fn read(files: &[File]) -> (Manifest, Vec<Finding>) {
     let text = files.iter().find(|file| file.path == SKILL_MD).and_then(File::text).unwrap_or_default();
     let Read { manifest, findings, .. } = manifest::read(text);
     (manifest, findings)
 }
 
-/// Returns everything that is wrong with the skill at a path: a directory, a zip file or a `SKILL.md`; with `security` also what the
-/// security scan finds.
+/// Returns all problems of the skill at a path, which is a directory, a zip file or a `SKILL.md`; with `security` also the
+/// findings of the security scan.
 ///
 /// # Errors
 ///
@@ -130,10 +130,10 @@ pub fn lint(path: &Path, security: bool) -> Result<Vec<Finding>, Error> {
 }
 
 fn refused(file: &str, error: &Error) -> Finding {
-    Finding::error("files", file, None, error.to_string(), "remove or rename the file that is named")
+    Finding::error("files", file, None, error.to_string(), "remove or rename the named file")
 }
 
-/// Returns everything that is wrong with the files of a skill that is kept in a directory of this name.
+/// Returns all problems of the files of a skill that is stored in a directory of this name.
 pub(crate) fn lint_files(files: &[File], directory: Option<&str>) -> Vec<Finding> {
     if let Err(error) = package::check_files(files) {
         return vec![refused(SKILL_MD, &error)];
@@ -165,7 +165,7 @@ pub(crate) fn lint_files(files: &[File], directory: Option<&str>) -> Vec<Finding
         ));
     }
     if manifest.instructions.is_empty() {
-        let message = "there are no instructions below the front matter";
+        let message = "no instructions after the front matter";
         findings.push(Finding::warning("body", SKILL_MD, Some(body_line), message, "describe input, output and an example"));
     }
     findings.extend(script(files, &manifest));
@@ -180,12 +180,12 @@ fn script(files: &[File], manifest: &Manifest) -> Option<Finding> {
         (None, Mode::Executable) => {
             let message =
                 format!("no entrypoint found; expected one of: {}", ENTRIES.map(|name| format!("scripts/{name}")).join(", "));
-            let remedy = "add a script, or `mode: cognitive` if the skill has instructions alone";
+            let remedy = "add a script, or set `mode: cognitive` if the skill has only instructions";
             Some(Finding::warning("entrypoint", SKILL_MD, None, message, remedy))
         }
         (Some(entry), Mode::Cognitive) => {
-            let message = format!("`{entry}` never runs: the mode is cognitive");
-            Some(Finding::warning("entrypoint", entry, None, message, "remove `mode: cognitive`, or the script"))
+            let message = format!("`{entry}` is never run because the mode is cognitive");
+            Some(Finding::warning("entrypoint", entry, None, message, "remove `mode: cognitive` or the script"))
         }
         (Some(entry), Mode::Executable) => {
             let language = manifest.lang.or_else(|| Language::of_entry(entry))?;
@@ -211,12 +211,12 @@ fn requirements(files: &[File]) -> Vec<Finding> {
             Need::Pure | Need::Scientific => {}
             Need::Native(reason) => {
                 let message = format!("`{line}` cannot run here: {reason}");
-                let remedy = "use a package of pure Python, or one of the scientific Python";
+                let remedy = "use a pure-Python package, or one included in the scientific Python";
                 findings.push(Finding::warning("requirements", "requirements.txt", at, message, remedy));
             }
             Need::Unreadable => {
                 let message = format!("invalid requirement `{line}`");
-                let remedy = "write a name with versions, such as `six==1.17.0`";
+                let remedy = "use a name with an optional version, such as `six==1.17.0`";
                 findings.push(Finding::error("requirements", "requirements.txt", at, message, remedy));
             }
         }

@@ -1,4 +1,4 @@
-//! What a `SKILL.md` says of its skill, in both dialects: Skillbox's and that of agentskills.io.
+//! The manifest in a `SKILL.md`, in both dialects: Skillbox's and that of agentskills.io.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::front_matter::{self, Document, Field, Yaml};
 use crate::lint::{Finding, Severity};
 use crate::version::is_version;
 
-/// The version of a skill that names none.
+/// The default version.
 pub(crate) const DEFAULT_VERSION: &str = "1.0.0";
 
-/// Longest name and description.
+/// Maximum lengths of the name and the description.
 const NAME_BYTES: usize = 128;
 const DESCRIPTION_CHARACTERS: usize = 1024;
 const COMPATIBILITY_CHARACTERS: usize = 500;
 
-/// Images that Skillbox allows; here they only name a language.
+/// Images that Skillbox allows; here they only select a language.
 const IMAGES: [&str; 5] = ["python:3.12-slim", "python:3.11-slim", "node:20-slim", "node:22-slim", "bash:5"];
 
 /// The language of a skill's script.
@@ -34,7 +34,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of an entry, by its extension.
+    /// Returns the language of an entry point, by its extension.
     #[must_use]
     pub fn of_entry(entry: &str) -> Option<Self> {
         match entry.rsplit_once('.')?.1 {
@@ -54,7 +54,7 @@ impl Language {
         }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -69,15 +69,15 @@ impl Language {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It has a script, or runs the code that it is given.
+    /// It has a script, or runs the code in its input.
     #[default]
     Executable,
-    /// It has instructions alone.
+    /// It has only instructions.
     Cognitive,
 }
 
 impl Mode {
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -87,10 +87,10 @@ impl Mode {
     }
 }
 
-/// What a skill asks for.
+/// The requested resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Resources {
-    /// Processors: kept, and without effect in WebAssembly.
+    /// Processors: stored, but without effect in WebAssembly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<String>,
     /// Memory, such as `256Mi`.
@@ -98,38 +98,38 @@ pub struct Resources {
     pub memory: Option<String>,
 }
 
-/// What a `SKILL.md` says.
+/// The manifest of a skill.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Manifest {
     /// The skill's name.
     pub name: String,
-    /// Its version; `1.0.0` if the file names none.
+    /// Its version; defaults to `1.0.0`.
     pub version: String,
     /// What it does and when to use it.
     pub description: String,
-    /// The language that the file names, if it names one.
+    /// The language, if specified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<Language>,
-    /// The container image: kept, and without effect here.
+    /// The container image: stored, but without effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The time that a run may take.
+    /// The maximum duration of a run.
     #[serde(skip)]
     pub timeout: Option<Duration>,
-    /// What it asks for.
+    /// The requested resources.
     pub resources: Resources,
     /// Whether it can be run.
     pub mode: Mode,
-    /// Its licence.
+    /// Its license.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
-    /// What it needs of its surroundings, in words.
+    /// Its requirements on the environment, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compatibility: Option<String>,
-    /// Tools that it may use: kept, and never a grant (T-SKL-05).
+    /// Tools that it may use: stored, but never granted (T-SKL-05).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
-    /// Other data of its author.
+    /// Additional metadata.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// The JSON schema of its input.
@@ -146,7 +146,7 @@ pub struct Manifest {
     pub front_matter: Map<String, Value>,
 }
 
-/// A manifest with everything that is wrong with it.
+/// A manifest with its findings.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) manifest: Manifest,
@@ -154,7 +154,7 @@ pub(crate) struct Read {
     pub(crate) body_line: usize,
 }
 
-/// Returns whether a text can be the name of a skill: a name of a file too, whoever wrote it.
+/// Returns whether a text is a valid skill name. It must also be valid as a file name.
 ///
 /// ```
 /// use sandlite_skills::is_name;
@@ -174,7 +174,7 @@ fn is_portable_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Reads a size such as `128Mi`, `1Gi` or a number of bytes.
+/// Parses a size such as `128Mi`, `1Gi` or a number of bytes.
 pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     let units = [("Ki", 10), ("Mi", 20), ("Gi", 30)];
     let unit = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
@@ -183,7 +183,7 @@ pub(crate) fn parse_memory(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }
 
-/// Reads a `SKILL.md`. What is wrong with it is a finding; the manifest has what could be read.
+/// Parses a `SKILL.md`. Problems become findings; the manifest contains the valid parts.
 pub(crate) fn read(text: &str) -> Read {
     match front_matter::read(text) {
         Ok(document) => Reading::new(&document).finish(document),
@@ -195,9 +195,9 @@ pub(crate) fn read(text: &str) -> Read {
     }
 }
 
-const PARSE_REMEDY: &str = "begin the file with `---`, lines such as `name: my-skill`, and `---`";
+const PARSE_REMEDY: &str = "start the file with `---`, lines such as `name: my-skill`, and `---`";
 
-/// The fields as they are read, and what is wrong with them.
+/// The fields parsed so far, and their findings.
 struct Reading {
     manifest: Manifest,
     findings: Vec<Finding>,
@@ -212,7 +212,7 @@ impl Reading {
             reading.manifest.front_matter.insert(field.name.clone(), field.value.to_json());
         }
         if let Some(line) = document.repaired {
-            reading.warn("yaml", line, "the value has an unquoted colon", "put the value into quotes");
+            reading.warn("yaml", line, "the value contains an unquoted colon", "quote the value");
         }
         reading
     }
@@ -226,14 +226,14 @@ impl Reading {
             .push(Finding { severity: Severity::Warning, ..Finding::error(code, "SKILL.md", Some(line), message, remedy) });
     }
 
-    // The text of a field; a finding if it has another type.
+    // Returns the text of a field, or adds a finding if it has another type.
     fn text(&mut self, code: &'static str, field: &Field) -> Option<String> {
         if field.value.is_null() {
             return None;
         }
         let text = field.value.text().map(|text| text.trim().to_owned());
         if text.is_none() {
-            self.error(code, field.line, format!("`{}` must be a text", field.name), "write one value after the colon");
+            self.error(code, field.line, format!("`{}` must be a string", field.name), "write one value after the colon");
         }
         text.filter(|text| !text.is_empty())
     }
@@ -268,8 +268,8 @@ impl Reading {
                 let Some(description) = self.text("description", field) else { return };
                 self.seen.push("description");
                 if description.chars().count() > DESCRIPTION_CHARACTERS {
-                    let message = format!("the description has more than {DESCRIPTION_CHARACTERS} characters");
-                    self.warn("description", line, message, "say in one or two sentences what it does and when to use it");
+                    let message = format!("the description is longer than {DESCRIPTION_CHARACTERS} characters");
+                    self.warn("description", line, message, "describe in one or two sentences what it does and when to use it");
                 }
                 self.manifest.description = description;
             }
@@ -278,14 +278,14 @@ impl Reading {
                 self.manifest.lang = Language::named(&lang);
                 if self.manifest.lang.is_none() {
                     let message = format!("lang {lang:?} is not supported (use python, node, or bash)");
-                    self.error("lang", line, message, "leave `lang` out: the entry's extension decides");
+                    self.error("lang", line, message, "remove `lang`: it is derived from the extension of the script");
                 }
             }
             "image" => {
                 let Some(image) = self.text("image", field) else { return };
                 if !IMAGES.contains(&image.as_str()) {
                     let message = format!("image {image:?} is not in the default allowlist");
-                    self.warn("image", line, message, "leave `image` out: it has no effect in Sandlite");
+                    self.warn("image", line, message, "remove `image`: it has no effect in Sandlite");
                 }
                 self.manifest.image = Some(image);
             }
@@ -293,7 +293,7 @@ impl Reading {
                 let Some(timeout) = self.text("timeout", field) else { return };
                 self.manifest.timeout = parse_duration(&timeout).filter(|timeout| !timeout.is_zero());
                 if self.manifest.timeout.is_none() {
-                    self.error("timeout", line, format!("invalid timeout {timeout:?}"), "write a duration such as `30s` or `2m`");
+                    self.error("timeout", line, format!("invalid timeout {timeout:?}"), "use a duration such as `30s` or `2m`");
                 }
             }
             "resources" => self.resources(field),
@@ -302,14 +302,14 @@ impl Reading {
                 Some("cognitive") => self.manifest.mode = Mode::Cognitive,
                 Some(mode) => {
                     let message = format!("mode {mode:?} is not supported (use executable or cognitive)");
-                    self.error("mode", line, message, "leave `mode` out unless the skill has instructions alone");
+                    self.error("mode", line, message, "remove `mode` unless the skill has only instructions");
                 }
             },
             "license" => self.manifest.license = self.text("license", field),
             "compatibility" => {
                 let text = self.text("compatibility", field);
                 if text.as_ref().is_some_and(|text| text.chars().count() > COMPATIBILITY_CHARACTERS) {
-                    let message = format!("the compatibility note has more than {COMPATIBILITY_CHARACTERS} characters");
+                    let message = format!("the compatibility note is longer than {COMPATIBILITY_CHARACTERS} characters");
                     self.warn("compatibility", line, message, "shorten it");
                 }
                 self.manifest.compatibility = text;
@@ -348,7 +348,7 @@ impl Reading {
                 ("memory", Some(memory)) => {
                     if parse_memory(&memory).is_none() {
                         let message = format!("invalid memory {memory:?}");
-                        self.error("resources", field.line, message, "write a size such as `256Mi` or `1Gi`");
+                        self.error("resources", field.line, message, "use a size such as `256Mi` or `1Gi`");
                     }
                     self.manifest.resources.memory = Some(memory);
                 }
@@ -360,7 +360,7 @@ impl Reading {
     }
 
     fn schema(&mut self, field: &Field) -> Option<Value> {
-        // YAML's block texts are the usual place for a schema that is written in JSON.
+        // A schema in JSON is usually written as a YAML block scalar.
         let value = match &field.value {
             Yaml::Scalar(text, _) => serde_json::from_str(text).unwrap_or(Value::Null),
             value => value.to_json(),

@@ -1,4 +1,4 @@
-//! A skill as it is brought: a directory, a zip file, or files in memory. Read once, checked once, then carried as a type.
+//! A skill package: a directory, a zip file, or files in memory. Read and checked once, then represented by a type.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::{Error, Finding};
 
 /// The file that makes a directory a skill.
 pub(crate) const SKILL_MD: &str = "SKILL.md";
-/// Its largest size.
+/// Maximum size of that file.
 const SKILL_MD_BYTES: usize = 1 << 20;
 
-/// Entries, in the order in which they are looked for.
+/// Names of entry points, in search order.
 pub(crate) const ENTRIES: [&str; 5] = ["main.py", "run.py", "main.js", "main.sh", "run.sh"];
 
 /// A file of a skill.
@@ -26,37 +26,37 @@ pub struct File {
     /// Its bytes.
     #[serde(skip)]
     pub content: Vec<u8>,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub is_executable: bool,
 }
 
 impl File {
-    /// A file that is not a program.
+    /// Creates a file that is not executable.
     pub fn new(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), content: content.into(), is_executable: false }
     }
 
-    /// The content as text, if it is text.
+    /// Returns the content if it is UTF-8.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         std::str::from_utf8(&self.content).ok().filter(|text| !text.contains('\0'))
     }
 
-    /// The SHA-256 of its content, in hexadecimal.
+    /// Returns the SHA-256 of the content, in hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> String {
         hex(&Sha256::digest(&self.content))
     }
 }
 
-/// A skill whose files and manifest are in order.
+/// A skill whose files and manifest are valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Package {
     files: Vec<File>,
     manifest: Manifest,
 }
 
-/// Bytes in hexadecimal.
+/// Formats bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -66,17 +66,17 @@ impl Package {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Host`] if a file cannot be read, and [`Error::Unsafe`], [`Error::TooLarge`] or [`Error::Invalid`] if the skill is
-    /// refused.
+    /// Returns [`Error::Host`] if a file cannot be read, and [`Error::Unsafe`], [`Error::TooLarge`] or [`Error::Invalid`] if the
+    /// skill is rejected.
     pub fn from_directory(directory: &Path) -> Result<Self, Error> {
         Self::from_files(read_directory(directory)?)
     }
 
-    /// Reads a skill from the bytes of a zip file. One directory around all files is left out.
+    /// Reads a skill from the bytes of a zip file. A single directory around all files is removed.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Unsafe`], [`Error::TooLarge`] or [`Error::Invalid`] if the skill is refused.
+    /// Returns [`Error::Unsafe`], [`Error::TooLarge`] or [`Error::Invalid`] if the skill is rejected.
     pub fn from_zip(bytes: &[u8]) -> Result<Self, Error> {
         Self::from_files(zip_files(bytes)?)
     }
@@ -85,16 +85,16 @@ impl Package {
     ///
     /// # Errors
     ///
-    /// As [`from_directory`](Self::from_directory) and [`from_zip`](Self::from_zip).
+    /// Returns the errors of [`from_directory`](Self::from_directory) and [`from_zip`](Self::from_zip).
     pub fn from_path(path: &Path) -> Result<Self, Error> {
         Self::from_files(files_of(path)?)
     }
 
-    /// Checks files that are in memory.
+    /// Creates a skill from files in memory.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Unsafe`], [`Error::TooLarge`] or [`Error::Invalid`] if the skill is refused.
+    /// Returns [`Error::Unsafe`], [`Error::TooLarge`] or [`Error::Invalid`] if the skill is rejected.
     pub fn from_files(mut files: Vec<File>) -> Result<Self, Error> {
         check_files(&files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -107,37 +107,37 @@ impl Package {
         Ok(Self { files, manifest })
     }
 
-    /// Its files, by path.
+    /// Returns the files, by path.
     #[must_use]
     pub fn files(&self) -> &[File] {
         &self.files
     }
 
-    /// The file of a path.
+    /// Returns the file with this path.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&File> {
         self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok().and_then(|at| self.files.get(at))
     }
 
-    /// What its `SKILL.md` says.
+    /// Returns the manifest from its `SKILL.md`.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The script that it runs, if it has one.
+    /// Returns the path of its script, if any.
     #[must_use]
     pub fn entry(&self) -> Option<&str> {
         entry(&self.files)
     }
 
-    /// Its language: the one that it names, or that of its entry.
+    /// Returns the language: the specified one, or that of its script.
     #[must_use]
     pub fn language(&self) -> Option<Language> {
         self.manifest.lang.or_else(|| self.entry().and_then(Language::of_entry))
     }
 
-    /// The requirements that it names, in pip's format; without comments and empty lines.
+    /// Returns the requirements in pip's format, without comments and empty lines.
     #[must_use]
     pub fn requirements(&self) -> Vec<String> {
         let text = self.file("requirements.txt").and_then(File::text).unwrap_or_default();
@@ -145,26 +145,26 @@ impl Package {
         lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
     }
 
-    /// A digest of all its files: names, contents and which are programs.
+    /// Returns a digest of all files: names, contents and executable bits.
     #[must_use]
     pub fn digest(&self) -> String {
         digest(&self.files)
     }
 
-    /// The skill as a zip file. The same skill is the same bytes.
+    /// Packs the skill as a zip file. Equal skills produce equal bytes.
     #[must_use]
     pub fn to_zip(&self) -> Vec<u8> {
         archive::pack(&self.files)
     }
 
-    /// The files of a skill that the catalog has checked before.
+    /// Creates a skill from files that the catalog has already checked.
     pub(crate) fn trusted(files: Vec<File>) -> Self {
         let (manifest, _) = lint::read(&files);
         Self { files, manifest }
     }
 }
 
-/// The script that a skill runs: in its root, or else in `scripts`.
+/// Returns the script of a skill: in its root, or else in `scripts`.
 pub(crate) fn entry(files: &[File]) -> Option<&str> {
     let places = ENTRIES.iter().map(|name| (*name).to_owned()).chain(ENTRIES.iter().map(|name| format!("scripts/{name}")));
     places.into_iter().find_map(|place| files.iter().find(|file| file.path == place)).map(|file| file.path.as_str())
@@ -179,28 +179,28 @@ pub(crate) fn digest(files: &[File]) -> String {
     format!("sha256:{}", hex(&hasher.finalize()))
 }
 
-/// Refuses what no skill may have, whatever its `SKILL.md` says.
+/// Rejects invalid files regardless of the content of `SKILL.md`.
 pub(crate) fn check_files(files: &[File]) -> Result<(), Error> {
     if files.len() > MOST_ENTRIES {
-        return Err(Error::TooLarge(format!("it has {} files, and {MOST_ENTRIES} are allowed", files.len())));
+        return Err(Error::TooLarge(format!("it has {} files; the maximum is {MOST_ENTRIES}", files.len())));
     }
     let total = files.iter().fold(0u64, |total, file| total.saturating_add(file.content.len() as u64));
     if total > MOST_BYTES {
-        return Err(Error::TooLarge(format!("it has {total} bytes, and {MOST_BYTES} are allowed")));
+        return Err(Error::TooLarge(format!("it has {total} bytes; the maximum is {MOST_BYTES}")));
     }
     files.iter().try_for_each(|file| check_path(&file.path))?;
     check_names(files.iter().map(|file| file.path.as_str()))?;
     match files.iter().find(|file| file.path == SKILL_MD) {
         None => Err(Error::Invalid("SKILL.md is missing".to_owned())),
         Some(file) if file.content.len() > SKILL_MD_BYTES => {
-            Err(Error::TooLarge(format!("SKILL.md has more than {SKILL_MD_BYTES} bytes")))
+            Err(Error::TooLarge(format!("SKILL.md is larger than {SKILL_MD_BYTES} bytes")))
         }
-        Some(file) if file.text().is_none() => Err(Error::Invalid("SKILL.md is not UTF-8 text".to_owned())),
+        Some(file) if file.text().is_none() => Err(Error::Invalid("SKILL.md is not UTF-8".to_owned())),
         Some(_) => Ok(()),
     }
 }
 
-/// The files of a zip file, without one directory around them all.
+/// Returns the files of a zip file, without a single directory around them.
 pub(crate) fn zip_files(bytes: &[u8]) -> Result<Vec<File>, Error> {
     let mut files = archive::unpack(bytes)?;
     let has_root = files.iter().any(|file| file.path == SKILL_MD);
@@ -213,14 +213,14 @@ pub(crate) fn zip_files(bytes: &[u8]) -> Result<Vec<File>, Error> {
     Ok(files)
 }
 
-/// The files at a path: a directory, a zip file, or a `SKILL.md` alone.
+/// Reads the files at a path: a directory, a zip file, or only a `SKILL.md`.
 pub(crate) fn files_of(path: &Path) -> Result<Vec<File>, Error> {
     if path.is_dir() {
         return read_directory(path);
     }
     let size = std::fs::metadata(path).map_err(Error::host("read", path))?.len();
     if size > MOST_BYTES {
-        return Err(Error::TooLarge(format!("`{}` has {size} bytes, and {MOST_BYTES} are allowed", path.display())));
+        return Err(Error::TooLarge(format!("`{}` has {size} bytes; the maximum is {MOST_BYTES}", path.display())));
     }
     let bytes = std::fs::read(path).map_err(Error::host("read", path))?;
     if path.extension().is_some_and(|extension| extension == "md") {
@@ -240,7 +240,7 @@ fn read_directory(directory: &Path) -> Result<Vec<File>, Error> {
             let name = entry
                 .file_name()
                 .into_string()
-                .map_err(|name| Error::Unsafe(format!("invalid path `{}`: it is not UTF-8", name.to_string_lossy())))?;
+                .map_err(|name| Error::Unsafe(format!("invalid path `{}`: not UTF-8", name.to_string_lossy())))?;
             let path = format!("{prefix}{name}");
             if is_litter(&path) {
                 continue;
@@ -256,7 +256,7 @@ fn read_directory(directory: &Path) -> Result<Vec<File>, Error> {
             } else {
                 total = total.saturating_add(metadata.len());
                 if total > MOST_BYTES || files.len() >= MOST_ENTRIES {
-                    let most = format!("at most {MOST_ENTRIES} files and {MOST_BYTES} bytes are allowed");
+                    let most = format!("the maximum is {MOST_ENTRIES} files and {MOST_BYTES} bytes");
                     return Err(Error::TooLarge(most));
                 }
                 let content = std::fs::read(entry.path()).map_err(Error::host("read", entry.path()))?;
@@ -264,7 +264,7 @@ fn read_directory(directory: &Path) -> Result<Vec<File>, Error> {
             }
         }
         if left.len() > MOST_ENTRIES {
-            return Err(Error::TooLarge(format!("at most {MOST_ENTRIES} directories are allowed")));
+            return Err(Error::TooLarge(format!("the maximum is {MOST_ENTRIES} directories")));
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -282,7 +282,7 @@ fn is_executable(_: &std::fs::Metadata) -> bool {
     false
 }
 
-/// Returns the name of a skill if a text has one, with its version: `name` or `name@version`.
+/// Parses a reference to a skill, `name` or `name@version`.
 pub(crate) fn reference(text: &str) -> Result<(&str, Option<&str>), Error> {
     let (name, version) = match text.split_once('@') {
         Some((name, version)) => (name, Some(version).filter(|version| !matches!(*version, "" | "latest"))),

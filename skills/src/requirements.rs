@@ -1,11 +1,11 @@
-//! What the `requirements.txt` of a skill needs: resolved once, when the skill is pushed, into a sandbox that runs start from.
+//! The `requirements.txt` of a skill: resolved once, at push, into a sandbox that runs start from.
 
 use runtime::{Export, Fetched, Host, Limits, Python, Sandbox, Sources};
 
 use crate::catalog::Base;
 use crate::{Error, Language, Package};
 
-/// What the scientific Python has compiled in.
+/// Packages included in the scientific Python.
 const SCIENTIFIC: [&str; 16] = [
     "contourpy",
     "kiwisolver",
@@ -25,7 +25,7 @@ const SCIENTIFIC: [&str; 16] = [
     "tzdata",
 ];
 
-/// Packages that are known to have no form in pure Python.
+/// Packages known to have no pure-Python distribution.
 const NATIVE: [&str; 20] = [
     "cryptography",
     "duckdb",
@@ -49,20 +49,20 @@ const NATIVE: [&str; 20] = [
     "transformers",
 ];
 
-/// What a requirement needs.
+/// The dependency of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// A wheel, as far as its name tells.
+    /// A wheel, judging by its name.
     Pure,
     /// The scientific Python.
     Scientific,
-    /// Something that cannot run here, and why.
+    /// A package that cannot run here, and the reason.
     Native(&'static str),
-    /// It is not a name with versions.
+    /// Not a name with an optional version.
     Unreadable,
 }
 
-/// Returns what a line of a `requirements.txt` needs.
+/// Parses a line of a `requirements.txt`.
 pub(crate) fn need(line: &str) -> Need {
     let name = normalized(line);
     let is_name = name.starts_with(|first: char| first.is_ascii_alphanumeric());
@@ -71,7 +71,7 @@ pub(crate) fn need(line: &str) -> Need {
     }
     match name.as_str() {
         name if SCIENTIFIC.contains(&name) => Need::Scientific,
-        name if NATIVE.contains(&name) => Need::Native("it has compiled parts, or needs other programs"),
+        name if NATIVE.contains(&name) => Need::Native("it contains native code or requires other programs"),
         _ => Need::Pure,
     }
 }
@@ -81,21 +81,21 @@ fn normalized(line: &str) -> String {
     line[..end].to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
-/// Runs `pip download` with these arguments, and returns the wheels that it fetched.
+/// Runs `pip download` with these arguments and returns the downloaded wheels.
 pub type Pip<'a> = &'a mut dyn FnMut(&[String]) -> Result<Fetched, runtime::Error>;
 
-/// Where the requirements of a skill come from, and whether a push replaces.
+/// The sources of a skill's requirements, and whether a push replaces content.
 #[derive(Default)]
 pub struct Needs<'a> {
-    /// Replace other content under the same version.
+    /// Whether to replace the content of an existing version.
     pub replace: bool,
-    /// Where wheels come from.
+    /// The sources of wheels.
     pub sources: Sources,
-    /// This machine's pip; without it a skill with requirements is refused.
+    /// This machine's pip; without it, a skill with requirements is rejected.
     pub pip: Option<Pip<'a>>,
 }
 
-/// What a skill needs besides its files, resolved.
+/// The resolved dependencies of a skill.
 #[derive(Debug, Default)]
 pub(crate) struct Resolved {
     pub(crate) snapshot: Option<Vec<u8>>,
@@ -130,16 +130,16 @@ pub(crate) fn resolve(
         match need(&requirement) {
             Need::Scientific => resolved.is_scientific = true,
             Need::Unreadable => {
-                return Err(refused(format!("invalid requirement `{requirement}`"), Some("name packages, one a line")));
+                return Err(refused(format!("invalid requirement `{requirement}`"), Some("list one package name per line")));
             }
-            // pip has the last word on those that are said to be native: some have a pure wheel by now.
+            // pip decides about packages listed as native, because some have a pure wheel by now.
             Need::Pure | Need::Native(_) => pure.push(requirement),
         }
     }
     let host = host()?;
     let has_scientific = || host.guests().iter().any(|guest| guest.name == "python-sci" && guest.installed);
     if resolved.is_scientific && !has_scientific() {
-        let note = "it needs the scientific Python, which is not installed: `sandlite guests add python-sci`";
+        let note = "the skill requires the scientific Python, which is not installed: run `sandlite guests add python-sci`";
         resolved.notes.push(note.to_owned());
     }
     if pure.is_empty() {
@@ -148,8 +148,8 @@ pub(crate) fn resolve(
     let Some(pip) = needs.pip else {
         let names = pure.join(", ");
         return Err(refused(
-            format!("no pip to fetch {names} with"),
-            Some("push it with the command line, which uses this machine's pip"),
+            format!("cannot download {names}: pip is not available"),
+            Some("push the skill with the command line, which uses this machine's pip"),
         ));
     };
     let python = if resolved.is_scientific && has_scientific() { Python::Scientific } else { Python::Core };
@@ -160,7 +160,7 @@ pub(crate) fn resolve(
         return Err(refused(reasons.join("; "), first.hint.as_deref()));
     }
     if !done.missing.is_empty() {
-        resolved.notes.push(format!("needed by its packages and not installed: {}", done.missing.join(", ")));
+        resolved.notes.push(format!("missing dependencies of its packages: {}", done.missing.join(", ")));
     }
     let directory = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;
     let path = directory.path().join("base.db");

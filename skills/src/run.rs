@@ -1,4 +1,4 @@
-//! Skills as they are run: a sandbox with the skill is prepared once and forked for each call.
+//! Running skills: a sandbox with the skill is prepared once and forked for each call.
 
 mod collect;
 mod contract;
@@ -18,7 +18,7 @@ use crate::requirements::{self, Needs};
 use crate::{Error, Package};
 use prepared::Cache;
 
-/// A catalog of skills, and what runs of them may use. Clones are the same.
+/// A catalog of skills, and the limits of their runs. Cheap to clone.
 ///
 /// ```
 /// use sandlite_skills::{Catalog, File, Needs, Package, Request, Skills};
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Skills {
 
 type Start = dyn Fn() -> Result<Host, runtime::Error> + Send + Sync;
 
-/// What is to be run.
+/// A request to run a skill.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     skill: String,
@@ -80,12 +80,12 @@ impl std::fmt::Debug for Sink {
 }
 
 impl Request {
-    /// A run of a skill: `name` for its active version, or `name@version`.
+    /// Creates a request for `name` (the active version) or `name@version`.
     pub fn new(skill: impl Into<String>) -> Self {
         Self { skill: skill.into(), ..Self::default() }
     }
 
-    /// The input, as JSON text; `{}` if it is left out.
+    /// Sets the input as JSON text; defaults to `{}`.
     #[must_use]
     pub fn input(mut self, json: impl Into<String>) -> Self {
         self.input = Some(json.into());
@@ -99,14 +99,14 @@ impl Request {
         self
     }
 
-    /// Sets a variable of the script's environment.
+    /// Sets an environment variable for the script.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Continues with the files that earlier runs of this session left.
+    /// Continues with the files left by earlier runs of this session.
     #[must_use]
     pub fn session(mut self, id: impl Into<String>) -> Self {
         self.session = Some(id.into());
@@ -128,7 +128,7 @@ impl Request {
         self
     }
 
-    /// Lets this [`Cancel`] end the run.
+    /// Lets this [`Cancel`] cancel the run.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
@@ -136,20 +136,20 @@ impl Request {
     }
 }
 
-/// How a run ended.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The script exited with 0, and its output is what it should be.
+    /// The script exited with 0, and its output is valid.
     Success,
-    /// Anything else.
+    /// Any other outcome.
     Failed,
-    /// Its time was over.
+    /// The run timed out.
     Timeout,
 }
 
 impl Status {
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -163,44 +163,44 @@ impl Status {
 /// A file that a run left in `/sandbox/out/files`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Artifact {
-    /// Its path below that directory.
+    /// Its path relative to that directory.
     pub path: String,
-    /// Its bytes.
+    /// Its size, in bytes.
     pub size: u64,
     /// The SHA-256 of its content, in hexadecimal.
     pub sha256: String,
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone)]
 pub struct RunResult {
-    /// The name of this run: 32 random hexadecimal digits in the form of a UUID.
+    /// The ID of this run: 32 random hexadecimal digits in the form of a UUID.
     pub id: String,
     /// The skill.
     pub skill: String,
     /// Its version.
     pub version: String,
-    /// How it ended.
+    /// The status.
     pub status: Status,
-    /// Its output: compact JSON text, with numbers as they were written.
+    /// The output: compact JSON text, with numbers verbatim.
     pub output: Option<String>,
-    /// The files that it left.
+    /// The output files.
     pub files: Vec<Artifact>,
-    /// What it printed: standard output, then standard error.
+    /// The printed output: standard output, then standard error.
     pub logs: String,
-    /// Why it did not succeed.
+    /// The reason if the run did not succeed.
     pub error: Option<String>,
-    /// How long it took, rounded up.
+    /// The duration, rounded up.
     pub duration_ms: u64,
-    /// What it used; `None` if it did not begin.
+    /// The resource usage; `None` if the run did not start.
     pub usage: Option<Usage>,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
     pub(crate) sandbox: Option<Sandbox>,
 }
 
 impl RunResult {
-    /// The content of one of its files.
+    /// Returns the content of an output file.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ impl RunResult {
         self.sandbox.as_ref().map_or(Ok(Vec::new()), session::left)
     }
 
-    /// Copies its files into a directory of this machine, created if it is missing. Nothing there is overwritten.
+    /// Copies the output files to a directory on this machine, which is created if missing. Existing files are not overwritten.
     ///
     /// # Errors
     ///
@@ -248,7 +248,7 @@ impl RunResult {
         }
     }
 
-    /// The result as one JSON object, with the output as it was written: big integers stay exact.
+    /// Formats the result as one JSON object, with the output verbatim: large integers stay exact.
     #[must_use]
     pub fn to_json(&self) -> String {
         let text = |value: &dyn erased::Json| value.json();
@@ -270,7 +270,7 @@ impl RunResult {
 }
 
 mod erased {
-    //! A value that can be written as JSON, behind a reference.
+    //! A value serialized as JSON through a reference.
 
     pub(super) trait Json {
         fn json(&self) -> String;
@@ -290,14 +290,14 @@ impl std::fmt::Debug for RunResult {
 }
 
 impl Skills {
-    /// Skills of a catalog. Runs use this host, and at most these limits.
+    /// Creates the skills of a catalog. Runs use this host, and at most these limits.
     #[must_use]
     pub fn new(catalog: Catalog, host: &Host, limits: Limits) -> Self {
         let host = host.clone();
         Self::with_start(catalog, limits, move || Ok(host.clone()))
     }
 
-    /// The same with a host that is started by the first run: looking at a catalog needs none.
+    /// Same as [`new`](Self::new), with a host that the first run starts: reading a catalog needs none.
     #[must_use]
     pub fn with_start(
         catalog: Catalog,
@@ -308,17 +308,17 @@ impl Skills {
         Self(Arc::new(Inner { catalog, host, start, limits, cache: Cache::default(), sessions: Mutex::default(), scratch }))
     }
 
-    /// The catalog.
+    /// Returns the catalog.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.0.catalog
     }
 
-    /// Keeps a version of a skill, with the packages that it requires. Runs nothing of the skill.
+    /// Stores a version of a skill with its required packages. Runs nothing of the skill.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Requirements`] if a package that it requires cannot be had, and as [`Catalog::push`].
+    /// Returns [`Error::Requirements`] if a required package cannot be installed, and the errors of [`Catalog::push`].
     pub fn push(&self, package: &Package, needs: Needs<'_>) -> Result<Pushed, Error> {
         let Inner { catalog, limits, .. } = &*self.0;
         if catalog.has(package)? {
@@ -329,7 +329,7 @@ impl Skills {
         let pushed = catalog.push(package, replace, Some(resolved.base()))?;
         let mut notes = resolved.notes;
         if let Some(image) = &package.manifest().image {
-            notes.push(format!("image `{image}` is noted and has no effect: skills run in WebAssembly"));
+            notes.push(format!("image `{image}` has no effect: skills run in WebAssembly"));
         }
         if package.language() == Some(crate::Language::Node) {
             notes.push(contract::NO_JAVASCRIPT.to_owned());
@@ -341,8 +341,8 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist, and an error for the host's own trouble. A script
-    /// that fails, input that does not fit and a variable that is not allowed are results.
+    /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist, and an error if the host fails. A
+    /// script that fails, invalid input and a forbidden variable are results, not errors.
     pub fn run(&self, request: Request) -> Result<RunResult, Error> {
         let began = std::time::Instant::now();
         let prepared = self.0.cache.get(&self.0, &request.skill)?;
@@ -359,7 +359,7 @@ impl Skills {
         Ok(result)
     }
 
-    // Runs the script; the reason if it cannot begin.
+    // Runs the script, or returns the reason why it cannot start.
     fn perform(&self, prepared: &prepared::Prepared, request: &Request, result: &mut RunResult) -> Result<Option<String>, Error> {
         let command = match contract::command(prepared, request) {
             Ok(command) => command,
@@ -377,8 +377,8 @@ impl Skills {
         Ok(None)
     }
 
-    /// The directory of this machine that shows the active version of each skill, for a read-only mount at `/skills`. It is made or brought up to
-    /// date by this call.
+    /// Returns a directory on this machine with the active version of each skill, for a read-only mount at `/skills`. This call
+    /// creates or updates it.
     ///
     /// # Errors
     ///
@@ -390,7 +390,7 @@ impl Skills {
 }
 
 impl Inner {
-    /// The host, started now if it was not needed before.
+    /// Returns the host, which is started on first use.
     fn host(&self) -> Result<Host, Error> {
         if let Some(host) = self.host.get() {
             return Ok(host.clone());
@@ -399,7 +399,7 @@ impl Inner {
         Ok(self.host.get_or_init(|| host).clone())
     }
 
-    /// The directory for what is kept beside the catalog; a temporary one for a catalog in memory.
+    /// Returns the directory for data next to the catalog; a temporary one for a catalog in memory.
     fn place(&self) -> Result<PathBuf, Error> {
         if let Some(directory) = self.catalog.directory() {
             return Ok(directory.to_owned());

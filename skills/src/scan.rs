@@ -1,6 +1,6 @@
-//! The security scan: what a person should look at before a skill is used. It reads, and runs nothing.
+//! The security scan: findings to review before a skill is used. It reads files and runs nothing.
 //!
-//! It is a help for reviewers and not a boundary: whatever a skill does, it does in a sandbox (T-SKL-05).
+//! It supports reviewers and is not a security boundary: whatever a skill does, it does in a sandbox (T-SKL-05).
 
 mod patterns;
 
@@ -13,15 +13,15 @@ use crate::lint::{Finding, Severity};
 use crate::package::File;
 use patterns::{PATTERNS, Pattern, Place};
 
-/// Largest file that is looked at, and most findings of one file.
+/// Maximum size of a scanned file, and maximum number of findings per file.
 const FILE_BYTES: usize = 2 << 20;
 const MOST_FINDINGS: usize = 50;
-/// Longest text that a finding repeats.
+/// Maximum length of the text quoted in a finding.
 const MATCHED_CHARACTERS: usize = 80;
-/// Longest part of a line that is looked at: a line without an end is not a text.
+/// Maximum length of the scanned part of a line.
 const LINE_BYTES: usize = 16 << 10;
 
-/// Packages whose names are imitated.
+/// Popular packages whose names are imitated.
 const IMITATED: [&str; 22] = [
     "beautifulsoup4",
     "boto3",
@@ -52,7 +52,7 @@ struct Compiled {
     each: Vec<(Regex, &'static Pattern)>,
 }
 
-// The patterns are ours, so they compile; `tests` compile each of them.
+// The patterns are constants, so they compile; `tests` compiles each of them.
 fn compiled() -> Option<&'static Compiled> {
     static COMPILED: OnceLock<Option<Compiled>> = OnceLock::new();
     let compile = || {
@@ -66,7 +66,7 @@ fn compiled() -> Option<&'static Compiled> {
     COMPILED.get_or_init(compile).as_ref()
 }
 
-/// Returns what the files of a skill have that a person should look at, by file and line.
+/// Returns the findings in the files of a skill, by file and line.
 #[must_use]
 pub fn scan(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -74,7 +74,7 @@ pub fn scan(files: &[File]) -> Vec<Finding> {
         if let Some(text) = file.text().filter(|text| text.len() <= FILE_BYTES) {
             findings.extend(scan_text(&file.path, text));
         } else if file.content.starts_with(b"\x7fELF") || file.content.starts_with(b"MZ") {
-            let message = "a program for a machine cannot be reviewed and cannot run here";
+            let message = "a native binary cannot be reviewed and cannot run here";
             findings.push(found(
                 "E006",
                 Severity::Error,
@@ -82,7 +82,7 @@ pub fn scan(files: &[File]) -> Vec<Finding> {
                 &file.path,
                 None,
                 message,
-                "remove it, or bring its source",
+                "remove it, or include its source",
             ));
         }
     }
@@ -127,7 +127,7 @@ fn scan_text(path: &str, text: &str) -> Vec<Finding> {
             let Pattern { code, severity, category, message, remedy, .. } = pattern;
             let finding = found(code, *severity, category, path, at, message, remedy);
             let shown: String = matched.as_str().trim().chars().take(MATCHED_CHARACTERS).collect();
-            // A secret is not repeated.
+            // Secrets are not quoted.
             let shown = if *code == "W008" { shown.chars().take(6).chain("…".chars()).collect() } else { shown };
             findings.push(Finding { matched: Some(shown), ..finding });
         }
@@ -138,12 +138,12 @@ fn scan_text(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-// A mark of the byte order at the start of a file is litter; emoji need their joiner and their selectors.
+// A byte order mark at the start of a file is harmless; emoji need their joiner and their selectors.
 fn is_hidden(letter: char, is_start: bool) -> bool {
     is_invisible(letter) && letter != '\u{200d}' && !(is_start && letter == '\u{feff}')
 }
 
-// A package whose name is one letter away from a well-known one.
+// Finds a package whose name is one letter away from a well-known one.
 fn imitation(line: &str) -> Option<Finding> {
     let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c))).unwrap_or(line.len());
     let name = line[..end].to_ascii_lowercase().replace(['_', '.'], "-");
@@ -151,13 +151,13 @@ fn imitation(line: &str) -> Option<Finding> {
     if IMITATED.contains(&name.as_str()) {
         return None;
     }
-    let message = format!("package `{name}` has almost the name of `{imitated}`");
+    let message = format!("the name of package `{name}` is similar to `{imitated}`");
     let finding =
         found("E006", Severity::Warning, "typosquat", "requirements.txt", None, &message, "check the name of the package");
     Some(Finding { matched: Some(name), ..finding })
 }
 
-// Whether one letter more, less, other, or two swapped make one text the other.
+// Returns whether inserting, removing, replacing or swapping one letter makes the texts equal.
 fn is_one_step(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::manifest::is_name;
 use crate::package::{File, SKILL_MD};
 
-/// What a new skill has.
+/// The kind of a new skill.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Template {
     /// A script in Python.
@@ -12,7 +12,7 @@ pub enum Template {
     Python,
     /// A script in bash.
     Bash,
-    /// Instructions alone.
+    /// Only instructions.
     Instructions,
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Longest version.
+/// Maximum length of a version.
 const LONGEST: usize = 128;
 
 /// Returns whether a text is a version.
@@ -96,7 +96,7 @@ fn dotted(a: &str, b: &str) -> Ordering {
     }
 }
 
-// Numbers by what they are worth, however long; they come before words.
+// Numbers are compared by value, whatever their length, and sort before words.
 fn part(a: &str, b: &str) -> Ordering {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     match (number(a), number(b)) {

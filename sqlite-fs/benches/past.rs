@@ -1,6 +1,7 @@
-//! What keeping versions costs, and what reading an old one costs: with and without, in turns, in one run.
+//! The cost of keeping versions and of reading an old one, measured alternately with and without in one run.
 //!
-//! `cargo bench -p sqlite-fs --bench past [WORD…]`: those whose name has one of the words. Processor time of the calling thread, medians.
+//! `cargo bench -p sqlite-fs --bench past [WORD…]` runs the benchmarks whose names contain one of the words. Median processor
+//! time of the calling thread.
 
 #![expect(clippy::disallowed_methods, reason = "a bench makes files of its own, and measures")]
 
@@ -20,7 +21,7 @@ fn database(dir: &Path, versions: bool) -> Database {
     Database::options().path(path).durability(Durability::CrashSafe).versions(versions).open().unwrap()
 }
 
-/// What this thread has used of the processor, the kernel's share included.
+/// Returns the processor time of this thread, including the kernel's share.
 fn cpu() -> Duration {
     std::thread::yield_now();
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
@@ -38,20 +39,20 @@ fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1000.0
 }
 
-/// Whether a word of the command line is in a name, or none is given.
+/// Returns whether a name contains a word of the command line, or no word was given.
 fn is_wanted(name: &str) -> bool {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--")).peekable();
     words.peek().is_none() || words.any(|word| name.contains(&word))
 }
 
-/// Does two things in turns and prints the median of both.
+/// Runs two functions alternately and prints the median of both.
 fn compare(name: &str, bar: &str, mut ours: impl FnMut() -> Duration, mut theirs: impl FnMut() -> Duration) {
     if !is_wanted(name) {
         return;
     }
     let (mut a, mut b) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        // Whoever comes second finds pages that the first has just given back.
+        // The second one finds pages that the first has just freed.
         if round % 2 == 0 {
             a.push(ours());
             b.push(theirs());

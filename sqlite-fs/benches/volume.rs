@@ -1,7 +1,7 @@
 //! The work of commands on the database and on the machine's own filesystem, side by side.
 //!
-//! `cargo bench -p sqlite-fs`; a table of ratios comes last (`-- ratios` for it alone). The comparison with AgentFS's own
-//! SDK is in `benches/agentfs`, which brings its engine.
+//! `cargo bench -p sqlite-fs` prints a table of ratios at the end (`-- ratios` prints only the table). The comparison with
+//! AgentFS's own SDK is in `benches/agentfs`, which includes its engine.
 
 #![expect(clippy::disallowed_methods, reason = "a bench makes files of its own, and measures")]
 
@@ -58,7 +58,7 @@ fn fill_ext4(real: &Path) {
     }
 }
 
-/// The same places for everybody.
+/// The same offsets for all candidates.
 fn offsets() -> impl Iterator<Item = u64> {
     (0..5000u64).scan(1u64, |state, _| {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -79,7 +79,7 @@ fn write_large_ext4(real: &Path, bytes: &[u8]) {
     (0..LARGE / STEP as u64).for_each(|step| file.write_all_at(bytes, step * STEP as u64).unwrap());
 }
 
-/// A database with so many files of 1 MiB.
+/// Creates a database with this many files of 1 MiB.
 fn filled(dir: &Path, megabytes: u64) -> Database {
     let full = database(dir);
     let t = full.begin(None).unwrap();
@@ -160,7 +160,7 @@ fn large_file(c: &mut Criterion) {
     group.bench_function("write, ext4", |b| {
         b.iter(|| write_large_ext4(&real, &buffer));
     });
-    // There even when only what follows was asked for.
+    // Needed even if only the following benchmarks were selected.
     write_large(&database, &buffer);
     write_large_ext4(&real, &buffer);
     let t = database.begin(None).unwrap();
@@ -240,18 +240,18 @@ fn commands(c: &mut Criterion) {
     group.finish();
 }
 
-/// What this thread has used of the processor, the kernel's share included. The entry in `/proc` moves with the scheduler's
-/// tick, and whenever a thread yields: without that, 4 ms would be the least that can be told.
+/// Returns the processor time of this thread, including the kernel's share. The entry in `/proc` is updated at the scheduler's
+/// tick and whenever a thread yields; without yielding, the resolution would be 4 ms.
 fn cpu() -> Duration {
     std::thread::yield_now();
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
 }
 
-/// Rounds of each comparison.
+/// Number of rounds of each comparison.
 const ROUNDS: u32 = 9;
 
-/// Does two things in turns, each in a place of its own, and tells the median processor time of both.
+/// Runs two functions alternately, each in its own place, and returns the median processor time of both.
 fn compare(name: &str, bar: &str, mut ours: impl FnMut(u32) -> Duration, mut theirs: impl FnMut(u32) -> Duration) {
     let (mut a, mut b): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|round| (ours(round), theirs(round))).unzip();
     let median = |times: &mut Vec<Duration>| {
@@ -268,7 +268,7 @@ fn timed(work: impl FnOnce()) -> Duration {
     cpu() - start
 }
 
-/// The bars of the project, as ratios within one run: processor time of the calling thread.
+/// Prints the performance targets as ratios within one run: processor time of the calling thread.
 fn ratios() {
     let dir = tempfile::tempdir().unwrap();
     let (at, buffer) = (|name: String| dir.path().join(name), vec![9; STEP]);
@@ -293,7 +293,7 @@ fn ratios() {
     );
     let large = database(dir.path());
     write_large(&large, &buffer);
-    // Another command, later: the log is back in the file.
+    // Another, later command: the log has been copied into the file.
     let path = large.path().unwrap().to_owned();
     drop(large);
     let large = Database::options().path(path).durability(Durability::CrashSafe).open().unwrap();

@@ -1,11 +1,11 @@
-//! Budgets beside the files: bytes of names, keys, sessions and history (T-DOS-07).
+//! Budgets besides files: bytes of names, keys, sessions and history (T-DOS-07).
 //!
-//! Each sum is kept in one row of `sandlite_usage`, written in the transaction that changes it, so that opening a file with
-//! 100 000 names does not count them. A sum that is missing is counted from the rows, and so is every sum after another
-//! program wrote to the file. A wrong sum in a forged file lets only that file grow, up to its page ceiling.
+//! Each sum is stored in one row of `sandlite_usage`, written in the transaction that changes it, so that opening a file with 100
+//! 000 names does not count them. A missing sum is counted from the rows, and so is every sum after another program wrote to the
+//! file. A wrong sum in a forged file only lets that file grow, up to its page ceiling.
 //!
-//! Every command adds to the history, and writing a page more for that would be felt. So its sum may be behind: it covers
-//! calls up to `counted_to`, and the few after that are added when the file is opened.
+//! Every command adds to the history, and writing an additional page each time would be noticeable. Its sum may therefore lag: it
+//! covers calls up to `counted_to`, and the few after that are added when the file is opened.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -15,13 +15,13 @@ use crate::quota::Usage;
 use crate::rows::{self, signed};
 use crate::store::Store;
 
-/// What a directory entry takes beside its name: a row and two index entries.
+/// Overhead of a directory entry besides its name: a row and two index entries.
 pub(crate) const ENTRY_BYTES: u64 = 64;
-/// What a key or a session takes beside its texts.
+/// Overhead of a key or a session besides its texts.
 const ROW_BYTES: u64 = 64;
-/// What a recorded call takes beside its texts and its output, in each of its two tables.
+/// Overhead of a recorded call besides its texts and output, in each of its two tables.
 pub(crate) const CALL_BYTES: u64 = 128;
-/// Calls that the stored sum of the history may be behind: few enough to be added at every start.
+/// Maximum number of calls by which the stored sum may lag, few enough to be added at every start.
 const BEHIND_MAX: i64 = 64;
 
 const NAMES: &str = "SELECT (SELECT coalesce(sum(64+octet_length(name)), 0) FROM fs_dentry)
@@ -30,7 +30,7 @@ const HIDDEN: &str = "SELECT coalesce(sum(64+octet_length(path)+octet_length(par
 const KEYS: &str = "SELECT coalesce(sum(64+2*octet_length(key)+octet_length(value)), 0) FROM kv_store";
 const SESSIONS: &str =
     "SELECT coalesce(sum(64+2*octet_length(name)+2*octet_length(part)+octet_length(state)), 0) FROM sandlite_session";
-/// The bytes of one row; SQLite has the lengths at hand and does not read the values themselves.
+/// The bytes of one row; SQLite knows the lengths without reading the values.
 macro_rules! call_bytes {
     () => {
         "128+octet_length(name)+coalesce(octet_length(parameters), 0)+coalesce(octet_length(result), 0)+coalesce(octet_length(error), 0)"
@@ -50,7 +50,7 @@ const HISTORY: &str = concat!(
     "), 0) FROM sandlite_run WHERE id>?1), (SELECT coalesce(sum(octet_length(stdout)+octet_length(stderr)), 0)",
     " FROM sandlite_run WHERE id>?1)"
 );
-/// The bytes of one call with its run, and those of its output.
+/// The bytes of one call with its run, and of its output.
 pub(crate) const CALL: &str = concat!(
     "SELECT (SELECT coalesce(sum(",
     call_bytes!(),
@@ -60,17 +60,17 @@ pub(crate) const CALL: &str = concat!(
     " FROM sandlite_run WHERE id=?1)"
 );
 
-/// What a directory entry counts.
+/// Returns the bytes charged for a directory entry.
 pub(crate) fn entry_bytes(name: &str) -> u64 {
     ENTRY_BYTES.saturating_add(name.len() as u64)
 }
 
-/// What a key with its value counts.
+/// Returns the bytes charged for a key and its value.
 pub(crate) fn key_bytes(key: &str, value_bytes: u64) -> u64 {
     ROW_BYTES.saturating_add(2 * key.len() as u64).saturating_add(value_bytes)
 }
 
-/// What a part of a session counts.
+/// Returns the bytes charged for a part of a session.
 pub(crate) fn session_bytes(name: &str, part: &str, state_bytes: u64) -> u64 {
     ROW_BYTES.saturating_add(2 * (name.len() + part.len()) as u64).saturating_add(state_bytes)
 }
@@ -79,15 +79,15 @@ pub(crate) fn session_bytes(name: &str, part: &str, state_bytes: u64) -> u64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct History {
     pub(crate) bytes: u64,
-    /// Those of them that are output.
+    /// The part of it that is output.
     pub(crate) output: u64,
-    /// The last call that is part of it.
+    /// The last call included in the sum.
     pub(crate) counted_to: i64,
-    /// The last call whose output was dropped, as those of all calls before it were.
+    /// The last call whose output was dropped, along with that of all earlier calls.
     pub(crate) pruned_to: i64,
 }
 
-/// The sums; `None` where nobody has counted yet.
+/// The sums; `None` if not counted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     names: Option<u64>,
@@ -96,7 +96,7 @@ struct Sums {
     history: Option<History>,
 }
 
-/// What is stored beside the files, with a budget of its own.
+/// Data besides files that has its own budget.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
     Keys,
@@ -107,7 +107,7 @@ impl Values {
     fn count(self, connection: &Connection) -> rusqlite::Result<u64> {
         match self {
             Self::Keys => sum(connection, KEYS, []),
-            // A file that only ever was read may be older than the table.
+            // A file that was only ever read may be older than the table.
             Self::Sessions if !rows::has_table(connection, "sandlite_session")? => Ok(0),
             Self::Sessions => sum(connection, SESSIONS, []),
         }
@@ -123,13 +123,13 @@ impl Sums {
     }
 }
 
-/// The sums as they are, and as the file has them.
+/// The current sums, and the stored ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Budgets {
     now: Sums,
     stored: Sums,
     loaded: bool,
-    /// Calls that the stored sum covers were pruned, so adding later ones does not bring it up to date.
+    /// Calls included in the stored sum were pruned, so adding later ones does not make it current.
     pruned: bool,
 }
 
@@ -162,7 +162,7 @@ fn count_names(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(sum(connection, NAMES, [])?.saturating_add(hidden))
 }
 
-/// Brings the stored sum up to the last call.
+/// Updates the stored sum to include the last call.
 fn count_history(connection: &Connection, stored: Option<History>) -> rusqlite::Result<History> {
     let mut history = stored.unwrap_or_default();
     let (bytes, output): (u64, u64) = connection
@@ -174,7 +174,7 @@ fn count_history(connection: &Connection, stored: Option<History>) -> rusqlite::
     Ok(history)
 }
 
-/// Everything that counts towards a budget, for a reader.
+/// Returns all budget usage, for a reader.
 pub(crate) fn used(connection: &Connection) -> rusqlite::Result<Usage> {
     let known = if rows::has_table(connection, "sandlite_usage")? { stored(connection)? } else { Sums::default() };
     let or = |known: Option<u64>, count: fn(&Connection) -> rusqlite::Result<u64>| known.map_or_else(|| count(connection), Ok);
@@ -188,7 +188,7 @@ pub(crate) fn used(connection: &Connection) -> rusqlite::Result<Usage> {
     })
 }
 
-/// Forgets the sums in a file that another program wrote to.
+/// Discards the sums in a file that another program wrote to.
 pub(crate) fn forget(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "UPDATE sandlite_usage SET names=NULL, keys=NULL, sessions=NULL, history=NULL, output=NULL, counted_to=NULL, pruned_to=NULL;",
@@ -209,7 +209,7 @@ impl Store {
         if let Some(used) = self.budgets()?.now.names {
             return Ok(used);
         }
-        // The rows of removed links may still be there.
+        // The rows of removed links may still exist.
         self.flush_doomed()?;
         let used = self.interrupter.reading(|| count_names(&self.connection))?;
         self.budgets.now.names = Some(used);
@@ -237,24 +237,24 @@ impl Store {
         Ok(history)
     }
 
-    /// A call was recorded.
+    /// Charges a recorded call.
     pub(crate) fn add_to_history(&mut self, id: i64, bytes: u64, output: u64) {
         if let Some(history) = &mut self.budgets.now.history {
             history.bytes = history.bytes.saturating_add(bytes);
             history.output = history.output.saturating_add(output);
             history.counted_to = history.counted_to.max(id);
-            // A command is recorded after the calls that it made.
+            // A command is recorded after the calls it made.
             history.pruned_to = history.pruned_to.min(id.saturating_sub(1));
         }
     }
 
-    /// Calls or their output were dropped.
+    /// Updates the sums after calls or their output were dropped.
     pub(crate) fn set_pruned_history(&mut self, history: History) {
         self.budgets.now.history = Some(history);
         self.budgets.pruned = true;
     }
 
-    /// What is used, the transaction's own changes included.
+    /// Returns the usage, including the transaction's own changes.
     pub(crate) fn used(&mut self) -> Result<Usage, Fault> {
         Ok(Usage {
             names: self.names_used()?,
@@ -266,13 +266,13 @@ impl Store {
         })
     }
 
-    /// Whether names may take `added` bytes more once `removed` are gone. Takes nothing yet.
+    /// Checks whether names may grow by `added` bytes after `removed` are freed. Charges nothing.
     pub(crate) fn check_names(&mut self, added: u64, removed: u64) -> Result<(), Fault> {
         let used = self.names_used()?.saturating_sub(removed).saturating_add(added);
         if added > removed && used > self.quota.names { Err(FsError::NoSpace.into()) } else { Ok(()) }
     }
 
-    /// Counts names that came and went. Where nobody has counted, the rows will be when the sum is asked for.
+    /// Charges added and removed names. If the sum is unknown, the rows are counted when it is needed.
     pub(crate) fn change_names(&mut self, added: u64, removed: u64) -> Result<(), Fault> {
         if let Some(used) = &mut self.budgets()?.now.names {
             *used = used.saturating_add(added).saturating_sub(removed);
@@ -280,14 +280,14 @@ impl Store {
         Ok(())
     }
 
-    /// The target of a symbolic link is gone. Its name went before in this transaction, so the sum is there if there is one.
+    /// Frees the target of a symbolic link. Its name was removed before in this transaction, so the sum is loaded if it exists.
     pub(crate) fn target_is_gone(&mut self, bytes: u64) {
         if let Some(used) = &mut self.budgets.now.names {
             *used = used.saturating_sub(bytes);
         }
     }
 
-    /// Replaces `removed` bytes by `added`, if the budget has them.
+    /// Replaces `removed` bytes by `added`, if the budget allows it.
     pub(crate) fn charge_values(&mut self, values: Values, added: u64, removed: u64) -> Result<(), Error> {
         let used = self.run(|store| store.values_used(values))?.saturating_sub(removed).saturating_add(added);
         let (limit, allowed) = match values {
@@ -301,7 +301,7 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the sums that changed; the last thing before a commit.
+    /// Writes the changed sums, as the last step before a commit.
     pub(crate) fn flush_sums(&mut self) -> Result<(), Fault> {
         let Budgets { now, stored, loaded, pruned } = self.budgets;
         if !loaded && !self.distrusts_sums {

@@ -1,4 +1,4 @@
-//! The history of calls: AgentFS's `tool_calls` row, and beside it what it has no column for.
+//! The history of calls: AgentFS's `tool_calls` rows, and a table for the columns it lacks.
 
 mod prune;
 
@@ -14,11 +14,11 @@ use crate::schema;
 use crate::store::Store;
 use crate::transaction::Transaction;
 
-/// Bytes of texts of finished calls that are kept in memory while a transaction is taken back; calls beyond that keep their
-/// numbers, names and times alone.
+/// Maximum size of the texts of finished calls kept in memory while a transaction is rolled back; further calls keep only their
+/// numbers, names and times.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// How a call ends without `finish`.
+/// The outcome of a call that ends without `finish`.
 const INTERRUPTION: Outcome<'static> = Outcome {
     result: None,
     error: Some("interrupted"),
@@ -32,35 +32,35 @@ const INTERRUPTION: Outcome<'static> = Outcome {
     changes: None,
 };
 
-/// A call that begins.
+/// A call that starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCall<'a> {
     /// AgentFS's name for the kind of call: `bash`, `python`, `read_file`, …
     pub name: &'a str,
     /// JSON text.
     pub parameters: Option<&'a str>,
-    /// The whole text of the command.
+    /// The full text of the command.
     pub command: &'a str,
-    /// The call that made this one.
+    /// The parent call.
     pub parent: Option<i64>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome<'a> {
-    /// JSON text; stored only if there is no `error`.
+    /// JSON text; stored only without an `error`.
     pub result: Option<&'a str>,
-    /// Why it failed; makes the status `error`.
+    /// The reason of the failure; sets the status to `error`.
     pub error: Option<&'a str>,
-    /// What it printed, as much as the caller keeps.
+    /// The standard output, as far as the caller keeps it.
     pub stdout: &'a [u8],
-    /// The same for its errors.
+    /// The standard error, likewise.
     pub stderr: &'a [u8],
-    /// `stdout` is only a part.
+    /// Whether `stdout` is truncated.
     pub stdout_truncated: bool,
-    /// `stderr` is only a part.
+    /// Whether `stderr` is truncated.
     pub stderr_truncated: bool,
-    /// The exit code, if it came to one.
+    /// The exit code, if any.
     pub exit_code: Option<i32>,
     /// The limit that ended it.
     pub limit: Option<&'a str>,
@@ -70,12 +70,12 @@ pub struct Outcome<'a> {
     pub changes: Option<&'a str>,
 }
 
-/// Where a recorded call stands.
+/// The status of a recorded call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallStatus {
-    /// Begun by another program that has not finished it.
+    /// Started by another program that has not finished it.
     Pending,
-    /// It returned.
+    /// It succeeded.
     Success,
     /// It failed.
     Error,
@@ -86,7 +86,7 @@ pub enum CallStatus {
 /// A recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its number; later calls have higher ones.
+    /// Its number; numbers increase.
     pub id: i64,
     /// See [`NewCall::name`].
     pub name: String,
@@ -94,36 +94,36 @@ pub struct Call {
     pub parameters: Option<String>,
     /// JSON text.
     pub result: Option<String>,
-    /// Why it failed.
+    /// The reason of the failure.
     pub error: Option<String>,
-    /// Where it stands.
+    /// The status.
     pub status: CallStatus,
     /// Nanoseconds since 1970.
     pub started: i64,
     /// Nanoseconds since 1970.
     pub completed: Option<i64>,
-    /// The call that made this one, as far as its row says so.
+    /// The parent call, if recorded.
     pub parent: Option<i64>,
-    /// What only our own calls have.
+    /// The data that only our own calls have.
     pub run: Option<Run>,
 }
 
-/// What `tool_calls` has no column for.
+/// The data for which `tool_calls` has no columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The whole text of the command.
+    /// The full text of the command.
     pub command: String,
-    /// What it printed; empty in a list that leaves output out.
+    /// The standard output; empty in a list without output.
     pub stdout: Vec<u8>,
-    /// The same for its errors.
+    /// The standard error, likewise.
     pub stderr: Vec<u8>,
-    /// `stdout` is only a part.
+    /// Whether `stdout` is truncated.
     pub stdout_truncated: bool,
-    /// `stderr` is only a part.
+    /// Whether `stderr` is truncated.
     pub stderr_truncated: bool,
-    /// Output was dropped to keep the history within its [quota](crate::Quota::history).
+    /// Whether output was dropped to keep the history within its [quota](crate::Quota::history).
     pub pruned: bool,
-    /// The exit code, if it came to one.
+    /// The exit code, if any.
     pub exit_code: Option<i32>,
     /// The limit that ended it.
     pub limit: Option<String>,
@@ -133,10 +133,10 @@ pub struct Run {
     pub changes: Option<String>,
 }
 
-/// Which calls to list.
+/// Selects the calls to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// At most so many, the newest.
+    /// Maximum number of calls; the newest are listed.
     pub limit: usize,
     /// Only calls that started at or after this time.
     pub since: Option<i64>,
@@ -144,7 +144,7 @@ pub struct Filter {
     pub before: Option<i64>,
     /// Only calls of this name.
     pub name: Option<String>,
-    /// Only calls whose command or parameters have this text in them, upper and lower case told apart.
+    /// Only calls whose command or parameters contain this text, case-sensitively.
     pub text: Option<String>,
     /// Whether to load stdout and stderr.
     pub output: bool,
@@ -156,7 +156,7 @@ impl Default for Filter {
     }
 }
 
-/// A call that has begun and is in no table yet.
+/// A call that has started and has no row yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenCall {
     id: i64,
@@ -205,33 +205,33 @@ impl OpenCall {
     }
 }
 
-/// The history, from inside a transaction.
+/// The history within a transaction.
 pub struct Calls<'a> {
     pub(crate) transaction: &'a Transaction,
 }
 
 impl Calls<'_> {
-    /// Begins a call and returns its number. It is recorded by [`finish`](Self::finish); if the process dies before
-    /// the commit, the next open records it as interrupted, and so does dropping the transaction.
+    /// Starts a call and returns its number. It is recorded by [`finish`](Self::finish); if the process dies before the commit,
+    /// the next open records it as interrupted, and so does dropping the transaction.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Disk`] if the note beside the file cannot be written.
+    /// Returns [`Error::Disk`] if the note next to the file cannot be written.
     pub fn begin(&self, call: &NewCall<'_>) -> Result<i64, Error> {
         self.transaction.with(|store| store.begin_call(call))
     }
 
-    /// Records how a call ended.
+    /// Records the outcome of a call.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if no call of this number is open, or [`Error::Interrupted`] if the transaction was
-    /// interrupted; the call stays open then.
+    /// Returns [`Error::Invalid`] if no call with this number is open, and [`Error::Interrupted`] if the transaction was
+    /// interrupted; the call then stays open.
     pub fn finish(&self, id: i64, outcome: &Outcome<'_>) -> Result<(), Error> {
         self.transaction.with(|store| store.finish_call(id, outcome))
     }
 
-    /// Records a call that is over, with its times in nanoseconds since 1970, and returns its number.
+    /// Records a completed call, with its times in nanoseconds since 1970, and returns its number.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl Calls<'_> {
         self.transaction.with(|store| store.record_call(call, outcome, started, completed))
     }
 
-    /// Recorded calls, newest first.
+    /// Returns recorded calls, newest first.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl Calls<'_> {
         self.transaction.with(|store| Ok(list(&store.connection, filter)?))
     }
 
-    /// One recorded call.
+    /// Returns one recorded call.
     ///
     /// # Errors
     ///
@@ -284,7 +284,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Records a call that is over, cut to what the budget of the history has for it.
+    /// Records a completed call, truncated to the budget of the history.
     fn insert_call(&mut self, mut open: OpenCall, outcome: &Outcome<'_>, now: i64, interrupted: bool) -> Result<(), Fault> {
         let mut outcome = outcome.clone();
         let wanted = prune::bytes(&open, &outcome);
@@ -301,7 +301,7 @@ impl Store {
     fn begin_call(&mut self, call: &NewCall<'_>) -> Result<i64, Error> {
         let open = self.open_call(call, self.now())?;
         let id = open.id;
-        // The outermost call stands for those it makes.
+        // The outermost call represents those it makes.
         if self.open_calls.is_empty()
             && let Some(turn) = &self.turn
         {
@@ -314,7 +314,7 @@ impl Store {
 
     fn finish_call(&mut self, id: i64, outcome: &Outcome<'_>) -> Result<(), Error> {
         let Some(at) = self.open_calls.iter().position(|open| open.id == id) else {
-            return Err(Error::Invalid { what: "call", reason: format!("number {id} is not open") });
+            return Err(Error::Invalid { what: "call", reason: format!("call {id} is not open") });
         };
         let (open, now) = (self.open_calls.remove(at), self.now());
         // It stays open if it is interrupted, so that the caller can try again.
@@ -327,9 +327,9 @@ impl Store {
         Ok(inserted?)
     }
 
-    /// The calls that this transaction has recorded so far, but for the one with this number.
+    /// Returns the calls that this transaction has recorded so far, except the one with this number.
     pub(crate) fn recorded_calls(&mut self, but: Option<i64>) -> Result<Vec<Call>, Error> {
-        // Most transactions record one, and that is the one.
+        // Most transactions record only that one.
         let Some(first) = self.first_call.filter(|first| but != Some(*first) || self.next_call > Some(*first + 1)) else {
             return Ok(Vec::new());
         };
@@ -347,7 +347,7 @@ impl Store {
         Ok(calls)
     }
 
-    /// Records calls again that were taken back, under their own numbers: what they asked for was done all the same.
+    /// Records rolled-back calls again under their own numbers, because their side effects have happened.
     pub(crate) fn restore_calls(&mut self, calls: Vec<Call>) -> Result<(), Error> {
         for call in calls {
             let command = call.run.map(|run| run.command).unwrap_or_default();
@@ -361,7 +361,7 @@ impl Store {
         Ok(())
     }
 
-    /// Records what was begun and not finished; the last thing a transaction does.
+    /// Records unfinished calls, as the last step of a transaction.
     pub(crate) fn interrupt_calls(&mut self) -> Result<(), Fault> {
         let open = std::mem::take(&mut self.open_calls);
         let now = self.now();
@@ -372,7 +372,7 @@ impl Store {
     }
 }
 
-// A deadline may have interrupted the database just before its last operation ended: the interruption then meets this one.
+// A deadline may have interrupted the database just before its last operation ended; the interruption then affects this one.
 fn again_if_interrupted<T>(mut work: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
     match work() {
         Err(fault) if fault.as_fs() == FsError::Interrupted => work(),
@@ -380,7 +380,7 @@ fn again_if_interrupted<T>(mut work: impl FnMut() -> Result<T, Fault>) -> Result
     }
 }
 
-/// Records the call that a dead process left in its note, unless its commit came through.
+/// Records the call that a dead process left in its note, unless it was committed.
 pub(crate) fn recover(connection: &Connection, note: &[u8], now: i64) -> rusqlite::Result<()> {
     let Some(open) = OpenCall::decode(note) else { return Ok(()) };
     if open.id < rows::next_call(connection)? {
@@ -434,7 +434,7 @@ fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: 
     Ok(())
 }
 
-/// The column of the call that made one; a file of format 1 that is only read has none.
+/// Returns the expression for the parent call; a read-only file of format 1 has no such column.
 fn parent_column(connection: &Connection) -> rusqlite::Result<&'static str> {
     Ok(if schema::migrations::format(connection)? > 1 { "r.parent" } else { "NULL" })
 }
@@ -443,7 +443,7 @@ const COLUMNS: &str = "t.id, t.name, t.parameters, t.result, t.error, t.status, 
   r.command, r.stdout_truncated, r.stderr_truncated, r.interrupted, r.exit_code, r.limit_reached, r.usage, r.changes,
   r.started_ns, r.completed_ns";
 
-/// Recorded calls, newest first.
+/// Returns recorded calls, newest first.
 pub(crate) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<Call>> {
     let output = if filter.output { "r.stdout, r.stderr" } else { "NULL, NULL" };
     let parent = parent_column(connection)?;
@@ -459,7 +459,7 @@ pub(crate) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result
     calls.collect()
 }
 
-/// The calls from a number on, oldest first, without their output.
+/// Returns the calls from a number on, oldest first, without their output.
 fn since(connection: &Connection, first: i64) -> rusqlite::Result<Vec<Call>> {
     let parent = parent_column(connection)?;
     let mut statement = connection.prepare_cached(&format!(
@@ -478,7 +478,7 @@ pub(crate) fn get(connection: &Connection, id: i64) -> rusqlite::Result<Option<C
         .optional()
 }
 
-/// The first `most` bytes of each stream of a call with the stream's whole length, without reading the rest.
+/// Returns the first `most` bytes of each stream of a call and the stream's total length, without reading the rest.
 pub(crate) fn output(connection: &Connection, id: i64, most: usize) -> rusqlite::Result<[(Vec<u8>, u64); 2]> {
     if !connection.prepare_cached("SELECT 1 FROM sandlite_run WHERE id=?1")?.exists([id])? {
         return Ok(Default::default());

@@ -1,4 +1,4 @@
-//! Every rule that a database keeps, and the sentences for those that a damaged one breaks.
+//! All invariants of a database, and the messages for violations.
 
 use rusqlite::{Connection, Row};
 
@@ -8,15 +8,15 @@ use crate::known;
 use crate::past::{self, Table};
 use crate::quota::Quota;
 
-/// Violations listed per rule.
+/// Maximum number of violations listed per rule.
 const LISTED: usize = 20;
 
-/// A broken rule.
+/// A violated rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule's short name.
     pub rule: &'static str,
-    /// Where it is broken.
+    /// The location of the violation.
     pub detail: String,
 }
 
@@ -31,18 +31,17 @@ const ONE_NAME: &str = "directory has one name";
 const BELOW_ROOT: &str = "directory is below the root";
 const SAVED: &str = "saved row belongs to a version";
 
-/// A rule: its name, and a query whose rows are its violations, each one text.
+/// A rule: its name, and a query that returns a text for each violation.
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
     query: &'static str,
 }
 
-/// The rules about files, in the order in which they build on each other. `?1` is the chunk size, `?2` the longest
-/// name, `?3` the deepest directory.
+/// The rules for files, ordered by dependency. `?1` is the chunk size, `?2` the maximum name length, `?3` the maximum depth.
 pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "root is a directory",
-        query: "SELECT 'inode 1 is missing or no directory'
+        query: "SELECT 'inode 1 is missing or not a directory'
                 WHERE NOT EXISTS (SELECT 1 FROM fs_inode WHERE ino=1 AND (mode & 61440)=16384)",
     },
     Rule { name: ROOT_HAS_NO_NAME, query: "SELECT 'entry ' || id FROM fs_dentry WHERE ino=1" },
@@ -209,11 +208,11 @@ pub(crate) const RULES: &[Rule] = &[
 ];
 
 impl Database {
-    /// Looks at everything that is committed and names every rule that is broken; an empty answer is a sound database.
+    /// Checks everything that is committed and returns every violated rule; the list is empty if the database is intact.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Moved`] if the file was replaced or removed, or [`Error::Damaged`] if its pages cannot be read at all.
+    /// Returns [`Error::Moved`] if the file was replaced or removed, and [`Error::Damaged`] if its pages cannot be read at all.
     pub fn check(&self) -> Result<Vec<Violation>, Error> {
         let reader = self.reader()?;
         let chunk_bytes = self.shared.chunk_bytes();
@@ -246,7 +245,7 @@ fn collect(
     Ok(violations)
 }
 
-/// What SQLite itself says about the pages of our tables and their indexes. Those of somebody else may be anything.
+/// Returns SQLite's own findings about the pages of our tables and their indexes. Tables of other programs are not checked.
 fn engine(connection: &Connection) -> Result<Vec<Violation>, Fault> {
     let mut violations = Vec::new();
     for table in known::tables() {
@@ -260,7 +259,7 @@ fn engine(connection: &Connection) -> Result<Vec<Violation>, Fault> {
     Ok(violations)
 }
 
-/// Objects that nothing here creates and that other readers refuse.
+/// Returns schema objects that nothing here creates and that other readers reject.
 fn schema_objects(connection: &Connection) -> Result<Vec<Violation>, Fault> {
     let mut statement = connection.prepare(
         "SELECT type || ' ' || name FROM sqlite_schema WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%'",
@@ -268,15 +267,15 @@ fn schema_objects(connection: &Connection) -> Result<Vec<Violation>, Fault> {
     Ok(collect("no active content", statement.query([])?, |row| row.get(0))?)
 }
 
-/// The rules about rows; `before_each` is called before each of them.
+/// Checks the rules for rows; calls `before_each` before each of them.
 pub(crate) fn rules(connection: &Connection, chunk_bytes: usize, before_each: impl Fn()) -> Result<Vec<Violation>, Fault> {
     let mut violations: Vec<Violation> = Vec::new();
     for rule in RULES {
-        // What it would walk is a tree only if the rules before it hold.
+        // The data it traverses is a tree only if the previous rules hold.
         if rule.name == BELOW_ROOT && violations.iter().any(|found| matches!(found.rule, ROOT_HAS_NO_NAME | ONE_NAME)) {
             continue;
         }
-        // A file of format 1 that is only read has no past, and one of ours need not have a label.
+        // A read-only file of format 1 has no past, and one of ours need not have a label.
         if !has_tables_of(connection, rule.query)? {
             continue;
         }
@@ -291,7 +290,7 @@ pub(crate) fn rules(connection: &Connection, chunk_bytes: usize, before_each: im
     Ok(violations)
 }
 
-/// Whether a file has the tables of the past that a query reads.
+/// Returns whether a file has the tables of the past that a query reads.
 fn has_tables_of(connection: &Connection, query: &str) -> rusqlite::Result<bool> {
     let tables = Table::ALL.map(Table::name).into_iter().chain(["sandlite_version", past::LABELS]);
     for table in tables.filter(|table| query.contains(table)) {
@@ -302,10 +301,10 @@ fn has_tables_of(connection: &Connection, query: &str) -> rusqlite::Result<bool>
     Ok(true)
 }
 
-/// Letters of a detail that are shown: a name or a key can be of any length.
+/// Maximum number of characters shown of a detail, because a name or a key can have any length.
 const DETAIL_LETTERS: usize = 200;
 
-// A value of the wrong type makes the text NULL, and text need not be UTF-8; the rule is broken all the same.
+// A value of the wrong type makes the text NULL, and text need not be UTF-8; the rule is violated all the same.
 fn detail(row: &Row<'_>) -> rusqlite::Result<String> {
     let text = row.get_ref(0)?.as_str_or_null().unwrap_or_default();
     Ok(text.map_or_else(|| "a row".to_owned(), |text| text.chars().take(DETAIL_LETTERS).collect()))

@@ -1,8 +1,8 @@
-//! Bringing the write-ahead log back into the file, and giving free pages back to the disk, beside the commands.
+//! Checkpoints of the write-ahead log, and returning free pages to the disk, concurrently with commands.
 //!
-//! SQLite would copy the log inside the commit that makes it long, and its caller would wait for twice the bytes. A thread
-//! does it instead, for as long as that takes, and ends. A log that has grown very long and a file that is mostly free
-//! pages are dealt with while no transaction runs: the next one waits for that, and the one that caused it has its answer.
+//! SQLite would copy the log inside the commit that makes it long, and its caller would wait for twice the bytes. A thread does
+//! it instead and then exits. A very long log and a file of mostly free pages are handled while no transaction runs: the next
+//! transaction waits, and the one that caused it has already returned.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,27 +18,27 @@ use crate::store::Store;
 
 /// WAL size in pages that triggers a checkpoint: 16 MiB.
 const BEGIN_PAGES: u32 = 1024;
-/// WAL size in pages that keeps the next transaction waiting for it: 256 MiB.
+/// WAL size in pages at which the next transaction waits for a checkpoint: 256 MiB.
 const WAIT_PAGES: u32 = 16 * 1024;
-/// Free bytes that are worth giving back, if the rest of the file is less than that.
+/// Free bytes worth returning, if the rest of the file is smaller.
 const FREE_BYTES: u64 = 16 << 20;
-/// Bytes of such a rest at most: SQLite copies it in memory on its way.
+/// Maximum size of that rest, because SQLite copies it in memory.
 const REST_BYTES: u64 = 32 << 20;
-/// How long that may take: the next transaction waits.
+/// Maximum duration, because the next transaction waits.
 const VACUUM_TIME: Duration = Duration::from_millis(500);
 
-/// Looks after the log of one file.
+/// Maintains the log of one file.
 pub(crate) struct Checkpoint {
     path: PathBuf,
-    /// Pages in the log after the last commit.
+    /// Number of pages in the log after the last commit.
     pages: Arc<AtomicU32>,
     worker: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Checkpoint {
-    /// Takes the care of the log over from SQLite.
+    /// Takes over checkpointing from SQLite.
     ///
-    /// `frames` is set to the pages in the log as well, and stays.
+    /// Also sets `frames` to the number of pages in the log after each commit.
     pub(crate) fn new(connection: &mut Connection, path: PathBuf, frames: Arc<AtomicU32>) -> rusqlite::Result<Self> {
         let pages = Arc::new(AtomicU32::new(0));
         let noted = Arc::clone(&pages);
@@ -51,7 +51,7 @@ impl Checkpoint {
         Ok(Self { path, pages, worker: Mutex::new(None) })
     }
 
-    /// Gives the writer's place back after a transaction: at once, or when a thread is done with the file.
+    /// Releases the writer after a transaction: at once, or when a thread is done with the file.
     pub(crate) fn after_transaction(&self, mut store: Box<Store>, writer: &Arc<Writer>) {
         let pages = self.pages.load(Ordering::Relaxed);
         let is_mostly_free = store.is_mostly_free(FREE_BYTES, REST_BYTES);
@@ -82,20 +82,20 @@ impl Checkpoint {
                 tidy(&mut store, is_mostly_free);
                 back.put_back(store);
             });
-            // Without a thread the log stays as long as it is, and the next commit tries again.
+            // Without a thread the log keeps its length, and the next commit tries again.
             if worker.is_none()
                 && let Some(store) = take(&handed_over)
             {
                 writer.put_back(store);
             }
         }
-        // Until the next commit there is nothing new to bring back.
+        // Until the next commit there is nothing new to copy.
         self.pages.store(0, Ordering::Relaxed);
     }
 }
 
 impl Checkpoint {
-    /// Waits for a checkpoint that is under way: SQLite refuses a second one instead of waiting for it.
+    /// Waits for a running checkpoint, because SQLite rejects a second one instead of waiting.
     pub(crate) fn wait(&self) {
         join(self.worker.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -115,13 +115,12 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
     std::thread::Builder::new().name("sqlite-fs log".to_owned()).spawn(work).ok()
 }
 
-/// It does not panic, and if it did the log would only stay as long as it is.
+/// The thread does not panic; if it did, the log would only keep its length.
 fn join(worker: Option<JoinHandle<()>>) {
     let _ = worker.map(JoinHandle::join);
 }
 
-/// Copies the log's pages that no reader needs where they are. An error loses nothing: the log stays, and the next commit
-/// tries again.
+/// Copies the pages of the log that no reader needs. An error loses nothing: the log stays, and the next commit tries again.
 fn bring_back(path: PathBuf) {
     let Ok(connection) = Source::File(path).connect(OpenFlags::SQLITE_OPEN_READ_WRITE) else { return };
     if crate::schema::harden(&connection).is_err() {
@@ -130,7 +129,7 @@ fn bring_back(path: PathBuf) {
     let _ = connection.execute_batch("PRAGMA synchronous=NORMAL; PRAGMA wal_checkpoint(PASSIVE);");
 }
 
-/// Gives the disk back what is free, first: pages that are no longer part of the file need not be copied into it.
+/// Returns free pages first, because pages that are no longer part of the file need not be copied.
 fn tidy(store: &mut Store, is_mostly_free: bool) {
     if is_mostly_free {
         store.give_back_free_pages(clock::instant() + VACUUM_TIME);

@@ -1,18 +1,18 @@
-//! Clocks: the wall clock, passed in so that tests and deterministic runs can bring their own, and the machine's monotonic
-//! one for deadlines.
+//! Clocks: the wall clock, passed in so that tests and deterministic runs can provide their own, and the machine's monotonic
+//! clock for deadlines.
 
 #![expect(clippy::disallowed_methods, reason = "this is the place that asks")]
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// The moment to compare a deadline with.
+/// Returns the time to compare a deadline with.
 pub(crate) fn instant() -> Instant {
     Instant::now()
 }
 
-/// Where times of files, keys and calls come from. Never used for deadlines.
+/// The source of times of files, keys and calls. Never used for deadlines.
 pub trait Clock: Send + Sync {
-    /// Nanoseconds since 1970.
+    /// Returns the time in nanoseconds since 1970.
     fn now(&self) -> i64;
 }
 

@@ -1,9 +1,9 @@
-//! Leaving in the layout of others: the older one of AgentFS 0.2, as LocalSandbox makes and reads it.
+//! Export in the layout of other programs: AgentFS 0.2, as LocalSandbox writes and reads it.
 //!
-//! LocalSandbox's engine stops at a symbolic link and has times of calls in milliseconds; FEATURES of both are kept as far
-//! as the layout has a place for them. What has none (versions and secrecy of keys, output of calls) stays behind.
+//! LocalSandbox's engine stops at a symbolic link and stores times of calls in milliseconds. Data is kept as far as the layout
+//! has a place for it; versions and secrecy of keys and output of calls are omitted.
 //!
-//! The statements are here for the same reason as in `copy.rs`, and their tables are not ours.
+//! The statements are here for the same reason as in `copy.rs`; the tables are not ours.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::copy::Export;
 use crate::database::Database;
 use crate::error::Error;
 
-/// Whose layout an export has.
+/// The layout of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compat {
-    /// LocalSandbox 0.3's snapshots: AgentFS 0.2's tables; a symbolic link is a file with `{"__symlink":"target"}` in it;
+    /// LocalSandbox 0.3's snapshots: AgentFS 0.2's tables. A symbolic link is a file that contains `{"__symlink":"target"}`;
     /// calls have milliseconds.
     LocalSandbox,
 }
@@ -41,7 +41,7 @@ CREATE INDEX idx_tool_calls_name ON tool_calls(name);
 CREATE INDEX idx_tool_calls_started_at ON tool_calls(started_at);
 ";
 
-/// 40960 is a symbolic link's type, 33188 an ordinary file of mode 0644.
+/// 40960 is the type of a symbolic link, 33188 a regular file of mode 0644.
 const FILES: &str = "
 INSERT INTO main.fs_config SELECT key, value FROM source.fs_config WHERE key='chunk_size';
 INSERT INTO main.fs_inode SELECT i.ino, iif(s.ino IS NULL, i.mode, 33188), iif((i.mode & 61440)=16384, 1, i.nlink), i.uid, i.gid,
@@ -53,7 +53,7 @@ INSERT INTO main.fs_data SELECT ino, 0, CAST(json_object('__symlink', target) AS
 ";
 const KEYS: &str = "INSERT INTO main.kv_store SELECT key, value, created_at, updated_at FROM source.kv_store";
 const NOT_SECRET: &str = " WHERE key NOT IN (SELECT key FROM source.sandlite_kv WHERE secret<>0)";
-/// Where we know more than whole seconds, it goes along. LocalSandbox's durations are a thousand times too long.
+/// Fractions of seconds are kept. LocalSandbox's durations are a thousand times too long.
 const HISTORY: &str = "
 INSERT INTO main.tool_calls
   SELECT id, name, parameters, result, error, status, began, ended, (ended-began)*1000
@@ -69,7 +69,7 @@ impl Compat {
         }
     }
 
-    /// The statements that copy every row.
+    /// Returns the statements that copy every row.
     pub(crate) fn rows(self, export: Export) -> String {
         let secret = if export.secrets { "" } else { NOT_SECRET };
         let history = if export.history { HISTORY } else { "" };
@@ -78,7 +78,7 @@ impl Compat {
 }
 
 impl Database {
-    /// Like [`export`](Self::export), in the layout of another program.
+    /// Same as [`export`](Self::export), in the layout of another program.
     ///
     /// ```
     /// use sqlite_fs::{Compat, Database, Export, Import};
@@ -98,7 +98,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Returns what [`export`](Self::export) returns.
+    /// Returns the errors of [`export`](Self::export).
     pub fn export_compat(&self, path: &Path, export: Export, compat: Compat) -> Result<(), Error> {
         self.export_as(path, export, Some(compat))
     }

@@ -1,27 +1,27 @@
-//! What is known of the contents of files without reading them again: kept in memory until a commit changes the file.
+//! Facts about file contents that need not be read again: kept in memory until a commit changes the file.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::node::{Ino, Stat};
 
-/// Files that something is known of at a time.
+/// Maximum number of files with cached facts.
 const FILES_MAX: usize = 4096;
 
-/// What whoever has read a whole file knows of it.
+/// Facts about a file that was read completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// A name for it: the same for the same bytes.
+    /// A content hash: equal for equal bytes.
     pub etag: String,
-    /// Line ends.
+    /// Number of line ends.
     pub newlines: u64,
     /// Whether a line ends with CR LF.
     pub has_crlf: bool,
-    /// Whether its last line has an end; an empty file's has.
+    /// Whether the last line has a line end; true for an empty file.
     pub is_terminated: bool,
 }
 
-/// The contents that are known.
+/// The cached facts.
 #[derive(Debug, Default)]
 pub(crate) struct Contents(Mutex<Known>);
 
@@ -33,7 +33,7 @@ struct Known {
     links: Option<(u64, bool)>,
 }
 
-/// What another program that changes a file would change too.
+/// The attributes that another program would change along with a file.
 type Stamp = (u64, i64, i64);
 
 fn stamp(stat: &Stat) -> Stamp {
@@ -45,12 +45,12 @@ impl Contents {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of the last commit: to be asked for before a state is read.
+    /// Returns the number of the last commit; call before a state is read.
     pub(crate) fn mark(&self) -> u64 {
         self.known().commits
     }
 
-    /// Whether a file has several names, as far as that was found out after the last commit; `find` finds it out.
+    /// Returns whether a file has several names, as determined after the last commit; `find` determines it.
     pub(crate) fn links<E>(&self, find: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
         let mark = {
             let known = self.known();
@@ -64,13 +64,13 @@ impl Contents {
         Ok(links)
     }
 
-    /// What is known of a file that is as committed.
+    /// Returns the facts about a file in its committed state.
     pub(crate) fn get(&self, stat: &Stat) -> Option<Content> {
         let known = self.known();
         known.files.get(&stat.ino).filter(|(seen, _)| *seen == stamp(stat)).map(|(_, content)| content.clone())
     }
 
-    /// Keeps what was read of a file after `mark` was taken, unless something was committed meanwhile.
+    /// Stores facts that were read after `mark` was taken, unless something was committed meanwhile.
     pub(crate) fn keep(&self, mark: u64, stat: &Stat, content: Content) {
         let mut known = self.known();
         if known.commits != mark {
@@ -82,12 +82,12 @@ impl Contents {
         known.files.insert(stat.ino, (stamp(stat), content));
     }
 
-    /// Another process has committed something.
+    /// Clears the cache after a commit of another process.
     pub(crate) fn forget(&self) {
         self.committed(None::<std::iter::Empty<Ino>>);
     }
 
-    /// Something was committed that changed these files; `None`: too many to be named.
+    /// Clears the entries of files changed by a commit; `None` means too many to list.
     pub(crate) fn committed(&self, changed: Option<impl Iterator<Item = Ino>>) {
         let mut known = self.known();
         known.commits += 1;
@@ -116,7 +116,7 @@ mod tests {
         let write = |path: &str, text: &str| {
             let transaction = database.begin(None).unwrap();
             transaction.fs().write(path, text).unwrap();
-            // The times say nothing: a clock may stand still.
+            // Timestamps prove nothing, because a clock may stand still.
             transaction.fs().set_times(path, Some(0), Some(0)).unwrap();
             transaction.commit().unwrap();
         };
@@ -133,12 +133,12 @@ mod tests {
         transaction.fs().write("/a", "two").unwrap();
         assert_eq!(transaction.content(&a), None, "it is another one in here");
         assert_eq!(reader.content(&a), Some(content("a")), "and the same out there");
-        // What was read before the commit and is told after it is not believed.
+        // Facts read before the commit and reported after it are discarded.
         reader.fs().metadata("/a").unwrap();
         transaction.commit().unwrap();
         reader.keep_content(&a, content("late"));
         assert_eq!((reader.content(&a), reader.content(&b)), (None, Some(content("b"))));
-        // A transaction that is taken back changes nothing.
+        // A rolled-back transaction changes nothing.
         drop(database.begin(None).inspect(|transaction| transaction.fs().write("/b", "three").unwrap()).unwrap());
         assert_eq!(reader.content(&b), Some(content("b")));
     }

@@ -1,7 +1,7 @@
-//! Leaving and doubling: a snapshot file of what is committed, and a second database that starts from it.
+//! Export and fork: a snapshot file of the committed state, and a second database that starts from it.
 //!
-//! Rows are copied, never pages: what was deleted and what is uncommitted stays behind. The statements are here and not in
-//! `store/write.rs`: they fill a whole fresh database from another one, and no row of a database in use is changed.
+//! Rows are copied, never pages, so deleted and uncommitted data is not included. The statements are here and not in
+//! `store/write.rs`: they fill a whole fresh database from another one, and change no row of a database in use.
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ use crate::patience::stored_bytes;
 use crate::schema;
 use crate::{gather, settings, whiteout};
 
-/// What goes into a snapshot.
+/// The content of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// The recorded calls with their output.
+    /// Recorded calls with their output.
     pub history: bool,
-    /// Keys that are marked as secret.
+    /// Secret keys.
     pub secrets: bool,
 }
 
@@ -32,7 +32,7 @@ impl Default for Export {
     }
 }
 
-/// Pages that a copy may have beside those that the size of its source explains.
+/// Number of pages that a copy may have besides those that the size of its source explains.
 const COPY_PAGES: u64 = 1024;
 
 const FILES: &str = "
@@ -47,7 +47,7 @@ INSERT INTO main.sandlite_session SELECT * FROM source.sandlite_session;
 const HIDDEN: &str = "
 INSERT INTO main.fs_whiteout (path, parent_path, created_at) SELECT path, parent_path, created_at FROM source.fs_whiteout;
 ";
-/// A reader's place in the list of versions says nothing where there are no versions.
+/// A consumer's position in the list of versions is meaningless without versions.
 const SETTINGS: &str = "
 INSERT INTO main.sandlite_setting SELECT * FROM source.sandlite_setting WHERE {past} OR name NOT LIKE 'cursor:%';
 ";
@@ -66,13 +66,13 @@ INSERT INTO main.sandlite_run SELECT id, command, stdout, stderr, stdout_truncat
   limit_reached, usage, changes, started_ns, completed_ns, {parent} FROM source.sandlite_run;
 ";
 
-/// The versions. Labels and saved rows go along, table by table.
+/// The versions. Labels and saved rows are copied table by table.
 const VERSIONS: &str = "INSERT INTO main.sandlite_version SELECT * FROM source.sandlite_version;";
-/// A key that was secret at any time is left out, and nobody can tell from the rest that it was there.
+/// A key that was ever secret is omitted without a trace.
 const NO_PAST_SECRETS: &str = " WHERE key NOT IN (SELECT key FROM source.sandlite_kv WHERE secret<>0)
   AND key NOT IN (SELECT key FROM source.sandlite_past_kv WHERE secret<>0)";
 
-/// What a copy is about.
+/// The extent of a copy.
 #[derive(Clone, Copy)]
 struct Extent {
     export: Export,
@@ -81,22 +81,22 @@ struct Extent {
 }
 
 impl Database {
-    /// Writes everything committed into a fresh, compact file at `path`, which must not exist and is not there before it is
-    /// whole. A transaction may be running meanwhile. Versions stay behind, and with them what was deleted.
+    /// Writes the committed state to a fresh, compact file at `path`, which must not exist and appears only once it is complete.
+    /// A transaction may be running meanwhile. Versions, and with them deleted data, are not included.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Disk`] if something is at `path` or nothing can be written there, [`Error::Moved`] if the database
-    /// was replaced or removed, or [`Error::Damaged`] if its rows cannot be read.
+    /// Returns [`Error::Disk`] if `path` exists or cannot be written, [`Error::Moved`] if the database was replaced or removed,
+    /// and [`Error::Damaged`] if its rows cannot be read.
     pub fn export(&self, path: &Path, export: Export) -> Result<(), Error> {
         self.export_as(path, export, None)
     }
 
-    /// Like [`export`](Self::export), with all versions: who gets the file can read what was deleted.
+    /// Same as [`export`](Self::export), with all versions: readers of the file can see deleted data.
     ///
     /// # Errors
     ///
-    /// Returns what [`export`](Self::export) returns.
+    /// Returns the errors of [`export`](Self::export).
     pub fn export_with_past(&self, path: &Path, export: Export) -> Result<(), Error> {
         self.copy_to(path, Extent { export, compat: None, past: true }, true)
     }
@@ -127,19 +127,19 @@ impl Database {
         let patience = self.shared.patience_for_copy();
         patience.watch(&mut target, || false)?;
         schema::tune_writer(&target, true, Durability::CrashSafe, false)?;
-        // A file that is thrown away on any error needs no journal, and its empty tables need not wait for the disk.
+        // A file that is discarded on any error needs no journal, and its empty tables need not be synced.
         target.execute_batch("PRAGMA main.journal_mode=OFF; PRAGMA main.synchronous=OFF; PRAGMA main.locking_mode=EXCLUSIVE;")?;
         match extent.compat {
             None => schema::create(&target, self.shared.options.clock.now())?,
             Some(compat) => compat.create(&target)?,
         }
-        // The commit of the rows does: only then is everything written.
+        // The commit of the rows is synced, so everything is written by then.
         target.execute_batch("PRAGMA main.synchronous=NORMAL;")?;
         patience.refill();
         patience.explained(self.copy_rows(&target, extent))
     }
 
-    /// The copy of damaged pages can be endless (T-SNAP-03): it gets no more room than the size of the source explains.
+    /// Copying damaged pages can be endless (T-SNAP-03), so the copy may not grow beyond what the size of the source explains.
     fn limit_copy(&self, target: &Connection) -> Result<(), Error> {
         let Some(path) = self.path() else { return Ok(()) };
         let page_bytes: i64 = target.query_row("PRAGMA main.page_size", [], |row| row.get(0))?;
@@ -147,11 +147,11 @@ impl Database {
         Ok(target.query_row(&format!("PRAGMA main.max_page_count={pages}"), [], |_| Ok(()))?)
     }
 
-    /// A second database with the same content: secrets, history and versions included.
+    /// Creates a second database with the same content, including secrets, history and versions.
     ///
     /// # Errors
     ///
-    /// Returns what [`export`](Self::export) and [`Options::open`] return.
+    /// Returns the errors of [`export`](Self::export) and [`Options::open`].
     pub fn fork(&self, options: Options) -> Result<Self, Error> {
         let everything = Extent { export: Export { history: true, secrets: true }, compat: None, past: true };
         match options.path.clone() {
@@ -186,7 +186,7 @@ impl Database {
     }
 }
 
-/// Copies every row in one transaction: which tables there are belongs to the state that is copied.
+/// Copies every row in one transaction, because the list of tables belongs to the copied state.
 fn copy_all(target: &Connection, extent: Extent) -> rusqlite::Result<()> {
     target.execute_batch("BEGIN")?;
     let format: i64 = target.query_row("PRAGMA source.user_version", [], |row| row.get(0))?;
@@ -207,7 +207,7 @@ fn copy_all(target: &Connection, extent: Extent) -> rusqlite::Result<()> {
     target.execute_batch(&format!("{statements} {settings} COMMIT;"))
 }
 
-/// The statements that copy every row of a file of some format into tables like ours.
+/// Returns the statements that copy every row of a file of some format into our tables.
 fn rows(target: &Connection, Extent { export, past, .. }: Extent, format: i64) -> rusqlite::Result<String> {
     let keys = if export.secrets { SECRETS } else { NO_SECRETS };
     let history = if export.history { HISTORY } else { "" };
@@ -216,7 +216,7 @@ fn rows(target: &Connection, Extent { export, past, .. }: Extent, format: i64) -
     Ok(format!("{FILES} {keys} {} {past}", history.replace("{parent}", parent)))
 }
 
-/// The statements that copy versions with what they saved: those of the tables that the source has.
+/// Returns the statements that copy versions and their saved rows, for the tables that the source has.
 fn past_rows(target: &Connection, export: Export) -> rusqlite::Result<String> {
     let mut statements = VERSIONS.to_owned();
     let mut has = target.prepare("SELECT 1 FROM source.sqlite_schema WHERE type='table' AND name=?1")?;
@@ -232,11 +232,11 @@ fn past_rows(target: &Connection, export: Export) -> rusqlite::Result<String> {
     Ok(statements)
 }
 
-/// A path as SQLite's URI; its special characters stay part of the name.
+/// Returns a path as a SQLite URI, with special characters escaped.
 pub(crate) fn file_uri(path: &Path, mode: &str) -> Result<String, Error> {
     let absolute: PathBuf = std::path::absolute(path).map_err(|source| Error::Disk { path: path.to_owned(), source })?;
     let Some(text) = absolute.to_str() else {
-        return Err(Error::Invalid { what: "path", reason: "it is not UTF-8".to_owned() });
+        return Err(Error::Invalid { what: "path", reason: "the path is not UTF-8".to_owned() });
     };
     let mut uri = String::from("file:");
     for byte in text.bytes() {

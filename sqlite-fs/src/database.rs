@@ -1,4 +1,4 @@
-//! One database: the place of the single writer, the readers' connections, and how a file is opened.
+//! One database: the single writer, the readers' connections, and how a file is opened.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -27,21 +27,21 @@ use crate::transaction::Transaction;
 use crate::turn::{self, Turn, Watch};
 use crate::{beside, calls, gather, medium};
 
-/// Idle reader connections that are kept.
+/// Maximum number of idle reader connections.
 const IDLE_READERS: usize = 4;
 
-/// A filesystem, a key-value store and a history; cheap to clone, one and the same for all threads.
+/// A filesystem, a key-value store and a history. Cheap to clone, shared between threads.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// A [`Database`] that is not kept open by this.
+/// A weak reference to a [`Database`], which does not keep it open.
 #[derive(Clone)]
 pub struct WeakDatabase(Weak<Shared>);
 
 impl WeakDatabase {
-    /// The database, if it is still open somewhere.
+    /// Returns the database if it is still open.
     #[must_use]
     pub fn upgrade(&self) -> Option<Database> {
         self.0.upgrade().map(|shared| Database { shared })
@@ -49,18 +49,19 @@ impl WeakDatabase {
 }
 
 pub(crate) struct Shared {
-    /// Waits for its thread when dropped, so first: a connection that is open elsewhere keeps the log from being removed.
+    /// Joins its thread when dropped. Declared first, because a connection that is open elsewhere prevents the removal of the
+    /// log.
     checkpoint: Option<Checkpoint>,
-    /// Idle ones. Before the writer, for fields are dropped in order: the last connection to close empties the
-    /// write-ahead log into the file, and one that only reads cannot.
+    /// Idle ones. Declared before the writer because fields are dropped in order: the last connection to close copies the
+    /// write-ahead log into the file, which a read-only one cannot.
     readers: Mutex<Vec<(Connection, Patience)>>,
     writer: Arc<Writer>,
     gauge: Arc<Gauge>,
     pub(crate) contents: Arc<Contents>,
     source: Source,
-    /// Which file it is; `None` in memory.
+    /// The identity of the file; `None` in memory.
     place: Option<Place>,
-    /// What other processes commit to it; `None` in memory, and where only reading is allowed.
+    /// Detects commits of other processes; `None` in memory and in read-only mode.
     watch: Option<Watch>,
     read_only: bool,
     chunk_bytes: usize,
@@ -68,7 +69,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
 }
 
-/// What [`Database::compact`] did, in bytes of the database with its log.
+/// The result of [`Database::compact`], in bytes of the database with its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
     /// Before.
@@ -77,7 +78,7 @@ pub struct Compacted {
     pub after: u64,
 }
 
-/// The writer's place.
+/// The slot of the writer.
 #[derive(Default)]
 pub(crate) struct Writer {
     slot: Mutex<Slot>,
@@ -85,7 +86,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Gives the store to whoever waits for it.
+    /// Returns the store to the slot and wakes a waiter.
     pub(crate) fn put_back(&self, mut store: Box<Store>) {
         store.give_turn_back();
         let mut slot = lock(&self.slot);
@@ -98,13 +99,13 @@ impl Writer {
 
 #[derive(Default)]
 struct Slot {
-    /// Absent while a transaction has it, or for good if the database is read-only.
+    /// Absent while a transaction uses it, or always if the database is read-only.
     store: Option<Box<Store>>,
-    /// Threads that wait for it: without any, waking is a system call for nothing.
+    /// Number of waiting threads; if zero, the system call to wake them is skipped.
     waiting: u32,
 }
 
-/// What SQLite opens.
+/// The location that SQLite opens.
 pub(crate) enum Source {
     File(std::path::PathBuf),
     Memory(Named),
@@ -116,7 +117,7 @@ impl Source {
             Some(path) => Ok(Self::File(path.clone())),
             None => Named::new(Memory::fresh())
                 .map(Self::Memory)
-                .ok_or_else(|| Error::Damaged("SQLite takes no file layer".to_owned())),
+                .ok_or_else(|| Error::Damaged("SQLite rejected the file layer".to_owned())),
         }
     }
 
@@ -151,7 +152,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Database {
-    /// Starts describing a database; [`Options::open`] opens it.
+    /// Creates options for a database; [`Options::open`] opens it.
     pub fn options() -> Options {
         Options::default()
     }
@@ -204,13 +205,13 @@ impl Database {
         })
     }
 
-    /// Begins the single writing transaction, waiting until `deadline` for another one of this process to end, and as long as the
+    /// Starts the single writing transaction, waiting until `deadline` for another one of this process to end, and as long as the
     /// options allow for one of another process.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Busy`] if the deadline passes, [`Error::Locked`] if another process takes longer than the options allow, [`Error::ReadOnly`] if the database was opened for reading only, or
-    /// [`Error::Moved`] if the file was replaced or removed.
+    /// Returns [`Error::Busy`] if the deadline passes, [`Error::Locked`] if another process takes longer than the options allow,
+    /// [`Error::ReadOnly`] if the database was opened read-only, and [`Error::Moved`] if the file was replaced or removed.
     pub fn begin(&self, deadline: Option<Instant>) -> Result<Transaction, Error> {
         if self.shared.read_only {
             return Err(Error::ReadOnly);
@@ -254,14 +255,14 @@ impl Database {
         }
     }
 
-    /// Writes the file anew without its free pages and empties the log, however long that takes; waits until `deadline` for a
-    /// transaction of this process to end. A transaction that begins meanwhile waits for it.
+    /// Rewrites the file without its free pages and empties the log, however long that takes. Waits until `deadline` for a
+    /// transaction of this process to end. A transaction that starts meanwhile waits.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Busy`] if the deadline passes, [`Error::ReadOnly`] if the database was opened for reading only,
-    /// [`Error::Moved`] if the file was replaced or removed, and an error if the disk has no room for the copy: the file then
-    /// stays as it is.
+    /// Returns [`Error::Busy`] if the deadline passes, [`Error::ReadOnly`] if the database was opened read-only, [`Error::Moved`]
+    /// if the file was replaced or removed, and an error if the disk has no room for the copy, in which case the file is
+    /// unchanged.
     pub fn compact(&self, deadline: Option<Instant>) -> Result<Compacted, Error> {
         if self.shared.read_only {
             return Err(Error::ReadOnly);
@@ -276,7 +277,7 @@ impl Database {
         compacted
     }
 
-    /// Brings everything that is in the log into the file.
+    /// Copies the whole log into the file.
     pub(crate) fn bring_log_back(&self) -> Result<(), Error> {
         if let Some(checkpoint) = &self.shared.checkpoint {
             checkpoint.wait();
@@ -287,16 +288,16 @@ impl Database {
         })
     }
 
-    /// Lets `work` write rows that no transaction knows of: the filling of a fresh database.
+    /// Lets `work` write rows outside a transaction, to fill a fresh database.
     pub(crate) fn fill(&self, work: impl FnOnce(&Store) -> Result<(), Error>) -> Result<(), Error> {
-        // The thread that looks after the log may still have it.
+        // The checkpoint thread may still use it.
         let store = self.wait_for_store(None)?;
         let result = work(&store);
         self.shared.end(store);
         result
     }
 
-    /// Lets `work` write rows if no transaction runs, and else does nothing.
+    /// Lets `work` write rows if no transaction is running, and otherwise does nothing.
     pub(crate) fn fill_now(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<()>) -> Result<(), Error> {
         if self.shared.read_only {
             return Err(Error::ReadOnly);
@@ -308,34 +309,35 @@ impl Database {
         Ok(result?)
     }
 
-    /// The last committed state, for one thread; does not wait for a transaction and does not see its changes.
+    /// Returns a reader of the last committed state, for one thread. It does not wait for a transaction and does not see its
+    /// changes.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Moved`] if the file was replaced or removed. A reader from before goes on with the old file.
+    /// Returns [`Error::Moved`] if the file was replaced or removed. An existing reader continues with the old file.
     pub fn reader(&self) -> Result<Reader, Error> {
         self.shared.reader()
     }
 
-    /// Ends the running operation of the transaction from another thread.
+    /// Returns a handle that interrupts the running operation of the transaction from another thread.
     #[must_use]
     pub fn interrupter(&self) -> Interrupter {
         self.shared.interrupter.clone()
     }
 
-    /// How long a commit of the running transaction would take by now, at most. Does not wait for it.
+    /// Returns the estimated maximum duration of a commit of the running transaction, without waiting for it.
     #[must_use]
     pub fn settling(&self) -> Duration {
         self.shared.gauge.settling()
     }
 
-    /// The same database without keeping it open.
+    /// Returns a weak reference to the database.
     #[must_use]
     pub fn downgrade(&self) -> WeakDatabase {
         WeakDatabase(Arc::downgrade(&self.shared))
     }
 
-    /// The file, unless it is in memory.
+    /// Returns the path of the file; `None` in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.shared.options.path.as_deref()
@@ -343,7 +345,7 @@ impl Database {
 }
 
 impl Shared {
-    /// The last committed state, for one thread.
+    /// Returns a reader of the last committed state, for one thread.
     pub(crate) fn reader(self: &Arc<Self>) -> Result<Reader, Error> {
         if self.watch.as_ref().is_some_and(turn::notices) {
             self.contents.forget();
@@ -353,16 +355,16 @@ impl Shared {
             Some(idle) => Ok(idle),
             None => self.connect_reader(),
         };
-        // A missing file is reported as such, not as what SQLite finds in its place.
+        // A missing file is reported as such, not as SQLite's error for its replacement.
         self.still_there()?;
         let (connection, patience) = idle?;
         Ok(Reader::new(connection, patience, Arc::clone(self)))
     }
 
-    /// What another connection attaches to read this database.
+    /// Returns the URI that another connection attaches to read this database.
     pub(crate) fn uri_for_reading(&self) -> Result<String, Error> {
         match &self.source {
-            // Named, for the other connection may have a layer that knows no files.
+            // Explicit, because the other connection may use a layer that does not support files.
             Source::File(path) => Ok(gather::in_layer(crate::copy::file_uri(path, "ro")?)),
             Source::Memory(named) => Ok(named.uri_for_reading()),
         }
@@ -376,7 +378,7 @@ impl Shared {
         Ok((connection, patience))
     }
 
-    /// As much work as copying this database can be.
+    /// Returns the work limit for copying this database.
     pub(crate) fn patience_for_copy(&self) -> Patience {
         match &self.source {
             Source::File(path) => Patience::for_copy(path),
@@ -384,7 +386,7 @@ impl Shared {
         }
     }
 
-    /// Whether another process may be writing.
+    /// Returns whether the database was opened read-only, so that another process may be writing.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -393,7 +395,7 @@ impl Shared {
         self.chunk_bytes
     }
 
-    /// Gives the memory of removed rows back, where that is much. An error loses nothing: they stay, and are used again.
+    /// Frees the memory of removed rows if it is substantial. An error loses nothing: the memory is reused.
     fn make_compact(&self, store: &Store) {
         let Source::Memory(named) = &self.source else { return };
         if !named.memory.has_much_free() {
@@ -420,7 +422,7 @@ impl Shared {
         }
     }
 
-    /// The memory that a database in memory holds.
+    /// Returns the memory used by a database in memory.
     pub(crate) fn memory(&self) -> Option<&Arc<Memory>> {
         match &self.source {
             Source::File(_) => None,
@@ -428,12 +430,12 @@ impl Shared {
         }
     }
 
-    /// Fails if the file was replaced or removed since it was opened.
+    /// Returns an error if the file was replaced or removed since it was opened.
     pub(crate) fn still_there(&self) -> Result<(), Error> {
         self.place.as_ref().map_or(Ok(()), Place::check)
     }
 
-    /// Gives the writer's place back after a transaction.
+    /// Releases the writer after a transaction.
     pub(crate) fn end(&self, mut store: Box<Store>) {
         store.clock = Arc::clone(&self.options.clock);
         match &self.checkpoint {
@@ -456,7 +458,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let Some(place) = &self.place else { return };
-        // Waits for its thread, which may have the store.
+        // Joins its thread, which may use the store.
         self.checkpoint = None;
         let slot = lock(&self.writer.slot);
         if let Some(store) = &slot.store {
@@ -469,7 +471,7 @@ impl Drop for Shared {
     }
 }
 
-/// Removes what a reader leaves: the last connection to close removes an empty log and its index, and one that only reads
+/// Removes the files that a reader leaves: the last connection to close removes an empty log and its index, which a read-only one
 /// cannot.
 fn tidy(source: &Source) {
     let Source::File(path) = source else { return };
@@ -481,7 +483,7 @@ fn tidy(source: &Source) {
     }
 }
 
-// SQLite knows only that it is not a database.
+// SQLite only reports that the file is not a database.
 fn described<T>(opened: Result<T, Error>, path: &Path) -> Result<T, Error> {
     opened.map_err(|error| match error {
         Error::NotADatabase => Error::Foreign { path: path.to_owned(), reason: stranger::file(path) },
@@ -537,9 +539,9 @@ fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupte
     Ok(store)
 }
 
-/// Makes a fresh database, or gets one ready that is there. The size of its chunks, and whether it is larger than its quota.
+/// Creates a fresh database, or prepares an existing one. Returns its chunk size, and whether it exceeds its quota.
 ///
-/// A process that joins others (`left` is absent) finds it ready.
+/// A process that joins others (`left` is absent) finds it prepared.
 fn set_up(connection: &Connection, options: &Options, left: Option<&Left>, patience: &Patience) -> Result<(usize, bool), Error> {
     let path = options.path.as_deref();
     let now = || options.clock.now();
@@ -551,7 +553,7 @@ fn set_up(connection: &Connection, options: &Options, left: Option<&Left>, patie
         schema::create(connection, now())?;
     } else if let Some(left) = left {
         patience.refill();
-        // An export is in the plain mode, as is a file that another tool has changed.
+        // An export uses the plain journal mode, as does a file that another tool has changed.
         schema::use_log(connection)?;
         if left.unclean {
             schema::quick_check(connection)?;

@@ -1,8 +1,8 @@
-//! A digest of everything a snapshot says, so that one who gets it can tell whether it is the one that was sent (T-SNAP-07).
+//! A digest of the content of a snapshot, so that its recipient can verify that it is the one that was sent (T-SNAP-07).
 //!
-//! Rows are hashed by what they mean, in an order of their own (paths, keys, numbers of calls): how SQLite laid them out, and
-//! inode numbers, which an import gives anew, do not matter. Who vouches for a digest is the caller's business: it is short
-//! enough to be signed by any tool, or to be sent another way than the file.
+//! Rows are hashed by meaning, in a defined order (paths, keys, numbers of calls): neither SQLite's layout nor inode numbers,
+//! which an import reassigns, matter. Authenticating a digest is up to the caller: it is short enough to be signed by any
+//! tool, or to be sent separately from the file.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -19,16 +19,16 @@ use crate::past::{self, Table};
 use crate::reader::Reader;
 use crate::rows;
 
-/// Hashed at a time.
+/// Number of bytes hashed at once.
 const STEP_BYTES: usize = 256 << 10;
-/// Permissions that an import does not take over.
+/// Permissions that an import does not keep.
 const SET_IDS: u32 = 0o6000;
-/// A longer value is read piece by piece: what one call printed can be 64 MB.
+/// Longer values are read piece by piece, because the output of one call can be 64 MB.
 const LARGE_BYTES: u64 = 256 << 10;
 
 impl Database {
-    /// The digest of what [`export`](Self::export) with the same settings writes, in 64 hexadecimal letters; the last
-    /// committed state. An import checks it: [`Import::digest`](crate::Import::digest).
+    /// Returns the digest of what [`export`](Self::export) with the same settings writes, as 64 hexadecimal digits, for the last
+    /// committed state. An import verifies it: [`Import::digest`](crate::Import::digest).
     ///
     /// ```
     /// # use sqlite_fs::{Database, Export, Import};
@@ -46,19 +46,19 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Moved`] if the file was replaced or removed, or [`Error::Damaged`] if its rows cannot be read.
+    /// Returns [`Error::Moved`] if the file was replaced or removed, and [`Error::Damaged`] if its rows cannot be read.
     pub fn digest(&self, export: Export) -> Result<String, Error> {
         self.reader()?.digest(export)
     }
 }
 
 impl Database {
-    /// The digest of what [`export_with_past`](Self::export_with_past) with the same settings writes: it covers every version with
-    /// what it saved. An import checks it, too.
+    /// Returns the digest of what [`export_with_past`](Self::export_with_past) with the same settings writes, which covers every
+    /// version and its saved rows. An import verifies it too.
     ///
     /// # Errors
     ///
-    /// Returns what [`digest`](Self::digest) returns.
+    /// Returns the errors of [`digest`](Self::digest).
     pub fn digest_with_past(&self, export: Export) -> Result<String, Error> {
         let reader = self.reader()?;
         let mut words = Words::default();
@@ -68,7 +68,7 @@ impl Database {
     }
 }
 
-/// Versions, labels and saved rows, without what an import makes anew.
+/// Hashes versions, labels and saved rows, without the parts that an import recomputes.
 fn digest_past(connection: &Connection, words: &mut Words, secrets: bool) -> rusqlite::Result<()> {
     const VERSIONS: (&str, &[&str]) = ("sandlite_version", &["id", "time_ns", "mark", "entries", "outside"]);
     const LABELS: (&str, &[&str]) = (past::LABELS, &["name", "version", "message", "time_ns"]);
@@ -95,7 +95,7 @@ fn digest_past(connection: &Connection, words: &mut Words, secrets: bool) -> rus
 const NOT_SECRET: &str = " WHERE key NOT IN (SELECT key FROM sandlite_kv WHERE secret<>0)
   AND key NOT IN (SELECT key FROM sandlite_past_kv WHERE secret<>0)";
 
-/// Values one after another, each with its length, so that no two lists of them look alike.
+/// A sequence of values, each with its length, so that different lists have different encodings.
 #[derive(Default)]
 struct Words(blake3::Hasher);
 
@@ -109,10 +109,10 @@ impl Words {
         self.0.update(&number.to_le_bytes());
     }
 
-    /// Any value, with its type.
+    /// Hashes any value with its type.
     fn value(&mut self, column: &str, value: ValueRef<'_>) {
         match value {
-            // As an import has them.
+            // Normalized as an import stores them.
             ValueRef::Integer(_) if column == "rdev" => self.number(0),
             ValueRef::Integer(number) if column == "mode" => self.number((number & !i64::from(SET_IDS)).cast_unsigned()),
             ValueRef::Integer(number) => self.number(number.cast_unsigned()),
@@ -123,7 +123,7 @@ impl Words {
         self.0.update(&[value.data_type() as u8]);
     }
 
-    /// The value of a column, which is NULL here if it is large; no value is the same as an empty one, as in an import.
+    /// Hashes the value of a column, which is NULL here if it is large. A missing value equals an empty one, as in an import.
     fn column(&mut self, connection: &Connection, row: &Row<'_>, column: Column, index: usize) -> rusqlite::Result<()> {
         let length = rows::bytes(row, index)?;
         match row.get_ref(index + 1)? {
@@ -152,7 +152,7 @@ impl Words {
 /// A table and one of its columns.
 type Column = (&'static str, &'static str);
 
-/// What to select so that [`Words::column`] finds a column: its length, and its value unless that is large.
+/// Returns the expressions for [`Words::column`]: the length of a column, and its value unless that is large.
 fn selected(alias: &str, columns: &[Column]) -> String {
     let each = columns.iter().map(|(_, name)| {
         format!(", octet_length({alias}.{name}), iif(octet_length({alias}.{name})>{LARGE_BYTES}, NULL, {alias}.{name})")
@@ -173,7 +173,7 @@ impl Reader {
     }
 
     fn digest_files(&self, words: &mut Words) -> Result<(), Error> {
-        // Which paths are one file.
+        // Which paths are the same file.
         let mut known: HashMap<Ino, u64> = HashMap::new();
         let mut buffer = vec![0; STEP_BYTES];
         for (path, stat) in self.fs().walk("/")? {
@@ -185,7 +185,7 @@ impl Reader {
             words.number(stat.mtime.cast_unsigned());
             match stat.file_type() {
                 FileType::Directory => {}
-                // Its mode says what it is, and there is nothing in it.
+                // Its mode determines its type, and it has no content.
                 FileType::Fifo | FileType::Device => {}
                 FileType::Symlink => words.bytes(self.fs().read_link(&path)?.as_bytes()),
                 FileType::File => match known.get(&stat.ino) {
@@ -242,7 +242,7 @@ fn digest_rows(
     Ok(())
 }
 
-/// What sessions go on from, what an overlay hides, and what the owner has settled.
+/// Hashes sessions, whiteouts and settings.
 fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result<()> {
     const SESSION: &[Column] = &[("sandlite_session", "name"), ("sandlite_session", "part"), ("sandlite_session", "state")];
     const WHITEOUT: &[Column] = &[("fs_whiteout", "path")];
@@ -262,7 +262,7 @@ fn digest_beside(connection: &Connection, words: &mut Words) -> rusqlite::Result
     Ok(())
 }
 
-/// The calls, newest first, one at a time.
+/// Hashes the calls, newest first, one at a time.
 fn digest_calls(connection: &Connection, words: &mut Words) -> rusqlite::Result<()> {
     const CALL: [Column; 4] =
         [("tool_calls", "name"), ("tool_calls", "parameters"), ("tool_calls", "result"), ("tool_calls", "error")];

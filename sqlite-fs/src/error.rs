@@ -1,4 +1,4 @@
-//! What can go wrong, for two audiences: [`FsError`] for the program that uses the files, [`Error`] for the embedder.
+//! Errors for two audiences: [`FsError`] for the program that uses the files, [`Error`] for the embedder.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FsError {
-    /// EPERM: such as a second name for a directory.
+    /// EPERM: for example a second name for a directory.
     NotPermitted,
     /// ENOENT
     NoEntry,
-    /// EINTR: the operation was interrupted and the transaction goes on. Nothing of it was done, but for a large file
-    /// that was being cut, removed or filled up: that one is as long as the work had come.
+    /// EINTR: the operation was interrupted; the transaction remains usable. Nothing of the operation was done, except for a
+    /// large file that was being truncated, removed or extended: its size reflects the progress so far.
     Interrupted,
-    /// EIO: the database answered with an error; the transaction is lost.
+    /// EIO: the database returned an error; the transaction is lost.
     Io,
     /// EBADF
     BadDescriptor,
@@ -47,14 +47,14 @@ pub enum FsError {
     Loop,
     /// ENODATA: another program changed this before the version could be saved.
     Unknown,
-    /// ESTALE: the version was pruned while it was read.
+    /// ESTALE: the version was pruned while it was being read.
     Stale,
-    /// EUCLEAN: the rows contradict each other, as in a file that somebody tampered with.
+    /// EUCLEAN: the rows are inconsistent, for example because the file was tampered with.
     Damaged,
 }
 
 impl FsError {
-    /// Linux's number.
+    /// Returns Linux's error number.
     #[must_use]
     pub fn errno(self) -> i32 {
         match self {
@@ -122,73 +122,73 @@ pub enum Error {
     /// A path-level operation failed as it would on Linux.
     #[error("cannot {operation} `{path}`: {source}")]
     Fs {
-        /// What was tried, as a verb: `read`, `rename`, …
+        /// The attempted operation as a verb: `read`, `rename`, …
         operation: &'static str,
-        /// On which path.
+        /// The path.
         path: String,
-        /// Why not.
+        /// The cause.
         source: FsError,
     },
     /// An inode-level operation failed.
     #[error(transparent)]
     Node(#[from] FsError),
-    /// Another process is in a transaction.
+    /// Another process has an open transaction.
     #[error("`{}` is in use by {}", path.display(), holder(*pid))]
     Locked {
         /// The database.
         path: PathBuf,
-        /// The holder's process id, if its lock file says it.
+        /// The process ID of the holder, if its lock file contains it.
         pid: Option<u32>,
     },
-    /// The file is on a filesystem of another machine.
-    #[error("`{}` is on a network filesystem ({kind}): its locks and its log would not hold there", path.display())]
+    /// The file is on a network filesystem.
+    #[error("`{}` is on a network filesystem ({kind}): locks and the log are not reliable there", path.display())]
     NetworkFilesystem {
         /// The database.
         path: PathBuf,
-        /// What the filesystem calls itself.
+        /// The type of the filesystem.
         kind: String,
     },
     /// The deadline passed while another transaction of this process was running.
     #[error("another command of this process is still running in the sandbox")]
     Busy,
-    /// The database was opened for reading only.
-    #[error("the database is open for reading only")]
+    /// The database was opened read-only.
+    #[error("the database is open read-only")]
     ReadOnly,
     /// [`Interrupter::interrupt`](crate::Interrupter::interrupt) was called.
     #[error("interrupted")]
     Interrupted,
-    /// The file is not one of ours.
+    /// The file is not a Sandlite database.
     #[error("`{}` is not a sandlite database: {reason}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is missing.
+        /// The reason.
         reason: String,
     },
-    /// The file is one of ours, and something in it or beside it would act when it is used.
-    #[error("cannot open `{}` as it is: {reason}", path.display())]
+    /// The file is a Sandlite database, but it or a file next to it contains something that would act when used.
+    #[error("cannot open `{}` directly: {reason}", path.display())]
     Tampered {
         /// The file.
         path: PathBuf,
-        /// What would act.
+        /// The reason.
         reason: String,
     },
-    /// The file was made by a newer version.
-    #[error("`{}` has format {found}, this version knows up to {known}", path.display())]
+    /// The file was written by a newer version.
+    #[error("`{}` has format {found}; this version supports up to {known}", path.display())]
     TooNew {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: i64,
-        /// Ours.
+        /// The newest supported format.
         known: i64,
     },
-    /// There is no such version.
+    /// The version does not exist.
     #[error("unknown version {version}{}", range(*oldest, *newest))]
     NoVersion {
         /// Its number.
         version: i64,
-        /// The oldest one that is kept.
+        /// The oldest existing one.
         oldest: Option<i64>,
         /// The newest one.
         newest: Option<i64>,
@@ -196,7 +196,7 @@ pub enum Error {
     /// The file was replaced, renamed or removed while it was open.
     #[error("`{}` was replaced or removed while it was open", path.display())]
     Moved {
-        /// Where it was.
+        /// Its former path.
         path: PathBuf,
     },
     /// The file is damaged.
@@ -205,91 +205,91 @@ pub enum Error {
     /// The file is not a SQLite database.
     #[error("the file is not a database")]
     NotADatabase,
-    /// A file from elsewhere breaks a rule, so nothing of it was taken in.
-    #[error("the file was refused: {rule}: {detail}")]
+    /// A foreign file violates a rule, so nothing was imported.
+    #[error("the file was rejected: {rule}: {detail}")]
     Refused {
         /// The rule, as [`Violation::rule`](crate::Violation::rule) names it.
         rule: &'static str,
-        /// Where it is broken.
+        /// The location of the violation.
         detail: String,
     },
-    /// SQLite gave up the transaction after an error; nothing of it is stored.
+    /// SQLite rolled the transaction back after an error; nothing of it is stored.
     #[error("the transaction was rolled back: {0}")]
     RolledBack(String),
-    /// A key-value pair has another version than expected.
-    #[error("key `{key}` has version {found}, not {expected}")]
+    /// A key has another version than expected.
+    #[error("key `{key}` has version {found}, expected {expected}")]
     Conflict {
         /// The key.
         key: String,
-        /// The version asked for (0: must not exist).
+        /// The expected version (0: must not exist).
         expected: u64,
-        /// The version there is (0: none).
+        /// The actual version (0: none).
         found: u64,
     },
-    /// A value or argument that cannot be stored.
+    /// A value or argument is invalid.
     #[error("invalid {what}: {reason}")]
     Invalid {
-        /// Which argument.
+        /// The argument.
         what: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A budget of the [quota](crate::Quota) is used up; nothing was changed.
+    /// A budget of the [quota](crate::Quota) is exhausted; nothing was changed.
     #[error("limit `{limit}` reached: {} allowed, {} needed", size(*allowed), size(*needed))]
     Quota {
         /// Its name: `keys` or `sessions`.
         limit: &'static str,
-        /// Bytes allowed.
+        /// The allowed number of bytes.
         allowed: u64,
-        /// Bytes that there would be.
+        /// The required number of bytes.
         needed: u64,
     },
-    /// The disk is full, or the file has reached its largest size.
+    /// The disk is full, or the file has reached its maximum size.
     #[error("the disk is full")]
     DiskFull(rusqlite::Error),
     /// Reading or writing the file failed.
-    #[error("the disk failed while the database was being {}", activity(.0))]
+    #[error("disk error while the database was being {}", activity(.0))]
     DiskFailed(rusqlite::Error),
     /// The file cannot be opened.
     #[error("the database file cannot be opened")]
     CannotOpen(rusqlite::Error),
     /// The file's permissions or its filesystem do not allow changes.
-    #[error("the database file or its directory cannot be written")]
+    #[error("the database file or its directory is not writable")]
     NotWritable(rusqlite::Error),
-    /// Another program has locked the file in SQLite's own way.
+    /// Another program has locked the file with SQLite's locks.
     #[error("another program has locked the database")]
     LockedElsewhere(rusqlite::Error),
-    /// The directory of a database does not allow changes.
+    /// The directory of a database is not writable.
     #[error("cannot open `{}` for writing", path.display())]
     Unwritable {
         /// The database.
         path: PathBuf,
-        /// Why the file beside it cannot be created.
+        /// The reason why the file next to it cannot be created.
         source: std::io::Error,
     },
     /// SQLite failed.
-    #[error("the database failed")]
+    #[error("database error")]
     Sqlite(#[source] rusqlite::Error),
-    /// A file beside the database could not be used.
+    /// A file next to the database cannot be used.
     #[error("cannot use `{}`", path.display())]
     Disk {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Which versions there are.
+/// Describes the existing versions.
 fn range(oldest: Option<i64>, newest: Option<i64>) -> String {
     match (oldest, newest) {
-        (Some(oldest), Some(newest)) if oldest == newest => format!(": only {newest} is kept"),
-        (Some(oldest), Some(newest)) => format!(": {oldest} to {newest} are kept"),
-        _ => ": none is kept".to_owned(),
+        (Some(oldest), Some(newest)) if oldest == newest => format!(": only {newest} exists"),
+        (Some(oldest), Some(newest)) => format!(": {oldest} to {newest} exist"),
+        _ => ": there are none".to_owned(),
     }
 }
 
-/// What SQLite was doing to the file, as a participle.
+/// Returns SQLite's activity as a participle.
 fn activity(error: &rusqlite::Error) -> &'static str {
     use rusqlite::ffi;
     match error.sqlite_extended_error_code() {
@@ -301,7 +301,7 @@ fn activity(error: &rusqlite::Error) -> &'static str {
     }
 }
 
-/// Bytes in the largest unit that shows them to a tenth.
+/// Formats bytes in the largest unit with one decimal.
 fn size(bytes: u64) -> String {
     for (unit, name) in [(1u64 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")] {
         if bytes >= unit {
@@ -318,50 +318,52 @@ fn holder(pid: Option<u32>) -> String {
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// Returns a hint for the user, if any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Locked { .. } => {
-                "end that process, wait longer with `--wait`, or work in a copy: `sandlite fork` makes one meanwhile"
-            }
-            Self::NetworkFilesystem { .. } => "keep the database on a local disk, and export snapshots to the network",
+            Self::Locked { .. } => "end that process, wait longer with `--wait`, or work in a copy made with `sandlite fork`",
+            Self::NetworkFilesystem { .. } => "keep the database on a local disk and export snapshots to the network",
             Self::Busy => "wait for that command, or end it",
             Self::ReadOnly => "open the database without `read_only`",
             Self::Foreign { .. } => {
-                "name another file; one of AgentFS or LocalSandbox can be imported: `sandlite --db NEW.db import FILE`"
+                "name another file, or import an AgentFS or LocalSandbox file with `sandlite --db NEW.db import FILE`"
             }
-            Self::Tampered { .. } => "import the file: its rows are checked and copied into a fresh database",
+            Self::Tampered { .. } => "import the file: its rows are checked and copied into a new database",
             Self::TooNew { .. } => "use a newer version",
-            Self::NoVersion { .. } => "list the versions that are kept; older ones were pruned to stay within the budget `past`",
+            Self::NoVersion { .. } => {
+                "list the versions with `sandlite log`; older ones were pruned to stay within the limit `past`"
+            }
             Self::Moved { .. } => {
-                "nothing of this was kept, and what was committed before is in the file that was moved: \
+                "no changes were made, and earlier changes are in the file that was moved: \
                  put it back, or open the sandbox again"
             }
-            Self::Damaged(_) => "restore an exported snapshot; `sandlite export` copies what can still be read",
+            Self::Damaged(_) => "restore an exported snapshot, or copy the readable data with `sandlite export`",
             Self::NotADatabase => "check the path: a sandbox is a file that `sandlite` created",
-            Self::RolledBack(_) => "the state before the command is intact; run it again",
-            Self::Conflict { .. } => "read the key again and repeat",
+            Self::RolledBack(_) => "run the command again; the state before it is intact",
+            Self::Conflict { .. } => "read the key again and retry",
             Self::DiskFull(_) => "free some space; the state before the command is intact",
-            Self::DiskFailed(_) => "check the disk, its free space and the limits of this process; what was committed is intact",
-            Self::CannotOpen(_) => "check that it is a file and that you may read and write it and its directory",
+            Self::DiskFailed(_) => "check the disk, its free space and the limits of this process; committed data is intact",
+            Self::CannotOpen(_) => "check that it is a file and that you can read and write it and its directory",
             Self::NotWritable(_) => "make both writable, or work on a copy elsewhere",
-            Self::LockedElsewhere(_) => "close the program that has the file open, then repeat",
+            Self::LockedElsewhere(_) => "close the program that has the file open, then retry",
             Self::Unwritable { source, .. } | Self::Disk { source, .. } => return disk_hint(source),
-            Self::Quota { limit: "keys", .. } => "delete keys that are no longer needed, or use a wider preset",
-            Self::Quota { .. } => "remove sessions that are no longer needed, or use a wider preset",
+            Self::Quota { limit: "keys", .. } => "delete keys that are no longer needed, or use a less restrictive preset",
+            Self::Quota { .. } => "remove sessions that are no longer needed, or use a less restrictive preset",
             Self::Fs { source: FsError::NoSpace | FsError::FileTooBig, .. } => {
                 "delete files, or use a preset with more `disk`, `file`, `inodes` or `names`"
             }
-            Self::Fs { source: FsError::Damaged, .. } => "`sandlite check` lists what is wrong; restore an exported snapshot",
+            Self::Fs { source: FsError::Damaged, .. } => {
+                "list the problems with `sandlite check`, or restore an exported snapshot"
+            }
             _ => return None,
         })
     }
 
-    /// Returns the path that the error is about, so that nobody has to read it from the message.
+    /// Returns the path that the error refers to.
     ///
-    /// For [`Error::Fs`] it is a path inside the database. For all others it is a path on the host, and `None` if that one
-    /// is not UTF-8.
+    /// For [`Error::Fs`] it is a path inside the database. For all others it is a path on the host, or `None` if that is not
+    /// UTF-8.
     ///
     /// ```
     /// let database = sqlite_fs::Database::options().open()?;
@@ -402,7 +404,7 @@ impl Error {
         }
     }
 
-    /// The same failure as part of another operation: `cannot copy`, where copying began with looking.
+    /// Returns the same failure as part of another operation: `cannot copy`, if copying started with a lookup.
     #[must_use]
     pub fn during(self, operation: &'static str) -> Self {
         match self {
@@ -411,7 +413,7 @@ impl Error {
         }
     }
 
-    /// The Linux error behind it, if a file operation failed.
+    /// Returns the underlying Linux error, if a file operation failed.
     #[must_use]
     pub fn fs_error(&self) -> Option<FsError> {
         match self {
@@ -424,18 +426,18 @@ impl Error {
 fn disk_hint(source: &std::io::Error) -> Option<&'static str> {
     use std::io::ErrorKind;
     Some(match source.kind() {
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "make its directory writable, or work in another place",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "make its directory writable, or use another directory",
         ErrorKind::NotFound => "create its directory first",
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
             "free some space, or raise the limits of this process"
         }
         ErrorKind::IsADirectory => "name a file",
-        ErrorKind::AlreadyExists => "choose a name that is not there",
+        ErrorKind::AlreadyExists => "choose a new name",
         _ => return None,
     })
 }
 
-/// The error of SQLite in our words.
+/// Translates an error of SQLite.
 pub(crate) fn sentence(error: &rusqlite::Error) -> String {
     match error.sqlite_error() {
         Some(&code) => Error::from(rusqlite::Error::SqliteFailure(code, None)).to_string(),
@@ -447,13 +449,13 @@ impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::{ErrorCode, ffi};
         match error.sqlite_error_code() {
-            // Less is there than the file itself says.
+            // The file is shorter than its header says.
             Some(ErrorCode::SystemIoFailure) if error.sqlite_extended_error_code() == Some(ffi::SQLITE_IOERR_SHORT_READ) => {
-                Self::Damaged("it is cut short".to_owned())
+                Self::Damaged("it is truncated".to_owned())
             }
             Some(ErrorCode::OperationInterrupted) => Self::Interrupted,
             Some(ErrorCode::DiskFull) => Self::DiskFull(error),
-            // The index of the log has no room.
+            // The index of the log has no space.
             Some(ErrorCode::SystemIoFailure) if error.sqlite_extended_error_code() == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
                 Self::DiskFull(error)
             }
@@ -469,15 +471,15 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// What we found to be wrong; SQLite itself says only that something is.
+/// Returns our description of the damage; SQLite itself only reports that there is some.
 fn what_is_damaged(error: rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(_, Some(what)) if what != "database disk image is malformed" => what,
-        _ => "its pages contradict each other".to_owned(),
+        _ => "its pages are inconsistent".to_owned(),
     }
 }
 
-/// Whether an error means that the file does not hold what it must: damaged pages, or a value of the wrong type.
+/// Returns whether an error means that the file is damaged: inconsistent pages, or a value of the wrong type.
 fn tells_of_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error as Sql;
     match error.sqlite_error_code() {
@@ -492,12 +494,12 @@ fn tells_of_damage(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// The error for rows that contradict what the format promises.
+/// Creates the error for rows that violate the format.
 pub(crate) fn damaged(what: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), Some(what.into()))
 }
 
-/// What an operation inside the store fails with: the guest's own mistake, or SQLite.
+/// An error inside the store: the guest's own mistake, or SQLite.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Fs(FsError),

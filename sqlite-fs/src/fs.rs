@@ -1,4 +1,4 @@
-//! Operations on paths, named as in `std::fs`, over any tree of files: rows, or rows that are joined with other trees.
+//! Operations on paths, named as in `std::fs`, on any tree of files: rows, or rows joined with other trees.
 
 mod volume;
 
@@ -8,9 +8,9 @@ use crate::path::{Bounds, Last, Open, Opened, Resolved};
 
 pub use volume::{Owner, Volume, VolumeMut};
 
-/// Entries fetched at a time.
+/// Number of entries fetched at once.
 const READDIR_STEP: usize = 1024;
-/// Bytes read at a time.
+/// Number of bytes read at once.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Operations on paths.
@@ -21,33 +21,33 @@ pub struct Fs<'a, V: Volume> {
     is_over: Option<&'a dyn Fn() -> bool>,
 }
 
-/// What a [visit](Fs::visit) does next.
+/// How a [visit](Fs::visit) continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Goes on, into the directory if it is one.
+    /// Continue, into the directory if it is one.
     Enter,
-    /// Goes on beside it.
+    /// Continue with the next sibling.
     Skip,
-    /// Ends.
+    /// Stop.
     Stop,
 }
 
-/// What a [visit](Fs::visit) has come to.
+/// An entry found by a [visit](Fs::visit).
 #[derive(Debug)]
 pub struct Visited<'p, N> {
-    /// Its path, beginning with the path that the visit began at.
+    /// Its path, starting with the path of the visit.
     pub path: &'p str,
-    /// Levels below the beginning: 1 and more.
+    /// The depth below the start: 1 or more.
     pub depth: usize,
-    /// What it is.
+    /// Its type.
     pub kind: FileType,
     /// Its node.
     pub node: N,
-    /// Whether the visit leaves it out: it is shown and never entered.
+    /// Whether the visit skips its content: it is reported but never entered.
     pub is_left_out: bool,
 }
 
-/// A directory that a visit is in, with the names that it has not come to yet.
+/// A directory being visited, with its remaining names.
 struct Entered<N> {
     path: String,
     node: N,
@@ -55,27 +55,27 @@ struct Entered<N> {
 }
 
 impl<'a, V: Volume> Fs<'a, V> {
-    /// The files of a volume.
+    /// Creates operations on a volume.
     #[must_use]
     pub fn new(volume: &'a V) -> Self {
         Self { volume, cwd: volume.root(), owner: Owner::default(), is_over: None }
     }
 
-    /// Where relative paths start; the root unless told.
+    /// Sets the directory that relative paths start from; defaults to the root.
     #[must_use]
     pub fn cwd(mut self, dir: V::Node) -> Self {
         self.cwd = dir;
         self
     }
 
-    /// Who owns what is created.
+    /// Sets the owner of created files.
     #[must_use]
     pub fn owner(mut self, owner: Owner) -> Self {
         self.owner = owner;
         self
     }
 
-    /// Ends operations on many files with [`FsError::Interrupted`] once this is so.
+    /// Makes operations on many files fail with [`FsError::Interrupted`] once this returns true.
     #[must_use]
     pub fn until(mut self, is_over: &'a dyn Fn() -> bool) -> Self {
         self.is_over = Some(is_over);
@@ -98,7 +98,7 @@ impl<'a, V: Volume> Fs<'a, V> {
         self.resolve(path, last)?.existing()
     }
 
-    // A file to read, and its size.
+    // Finds a file to read and its size.
     fn file(&self, path: &str) -> Result<(V::Node, u64), FsError> {
         match self.find(path, Last::Follow)? {
             (_, FileType::Directory) => Err(FsError::IsDirectory),
@@ -106,7 +106,7 @@ impl<'a, V: Volume> Fs<'a, V> {
         }
     }
 
-    /// The whole content of a file.
+    /// Reads a whole file.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         self.act("read", path, || {
             let (node, size) = self.file(path)?;
@@ -120,7 +120,7 @@ impl<'a, V: Volume> Fs<'a, V> {
         })
     }
 
-    /// Gives the content of a file from an offset piece by piece, until `take` answers `false`; returns the file's size.
+    /// Passes the content of a file from an offset to `take` piece by piece until it returns `false`; returns the file's size.
     pub fn read_pieces(&self, path: &str, from: u64, mut take: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
         self.act("read", path, || {
             let (node, size) = self.file(path)?;
@@ -138,13 +138,13 @@ impl<'a, V: Volume> Fs<'a, V> {
         })
     }
 
-    /// The whole content of a file as text.
+    /// Reads a whole file as text.
     pub fn read_to_string(&self, path: &str) -> Result<String, Error> {
         String::from_utf8(self.read(path)?)
             .map_err(|_| Error::Invalid { what: "content", reason: format!("`{path}` is not UTF-8") })
     }
 
-    /// Whether the path leads to something.
+    /// Returns whether the path exists.
     pub fn exists(&self, path: &str) -> Result<bool, Error> {
         match self.metadata(path) {
             Ok(_) => Ok(true),
@@ -153,17 +153,17 @@ impl<'a, V: Volume> Fs<'a, V> {
         }
     }
 
-    /// Attributes, symbolic links followed.
+    /// Returns the attributes, following symbolic links.
     pub fn metadata(&self, path: &str) -> Result<Stat, Error> {
         self.act("stat", path, || self.volume.stat(self.find(path, Last::Follow)?.0))
     }
 
-    /// Attributes of the path itself.
+    /// Returns the attributes of the path itself.
     pub fn symlink_metadata(&self, path: &str) -> Result<Stat, Error> {
         self.act("stat", path, || self.volume.stat(self.find(path, Last::NoFollow)?.0))
     }
 
-    /// The entries of a directory, sorted by name.
+    /// Returns the entries of a directory, sorted by name.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         self.act("list", path, || match self.find(path, Last::Follow)? {
             (node, FileType::Directory) => self.entries(node),
@@ -193,8 +193,8 @@ impl<'a, V: Volume> Fs<'a, V> {
         Ok(entries)
     }
 
-    /// Visits everything below a directory, each directory before what is in it, names in order, links not followed, until
-    /// `visit` answers [`Step::Stop`]. What the volume [leaves out](Volume::is_left_out) is entered only from inside.
+    /// Visits everything below a directory, each directory before its content, in name order, without following links, until
+    /// `visit` returns [`Step::Stop`]. Directories that the volume [skips](Volume::is_left_out) are entered only from inside.
     ///
     /// A directory that is met twice is reported as damage, with its path.
     pub fn visit<E: From<Error>>(
@@ -224,7 +224,7 @@ impl<'a, V: Volume> Fs<'a, V> {
         }
     }
 
-    // `at` is where it begins, and then where it is.
+    // `at` is the start and then the current position.
     fn visit_from(
         &self,
         top: V::Node,
@@ -259,7 +259,7 @@ impl<'a, V: Volume> Fs<'a, V> {
         Ok(())
     }
 
-    /// Everything below a path, and the path itself first: paths as given, names in order, links not followed.
+    /// Returns a path and everything below it: paths as given, in name order, without following links.
     ///
     /// A directory that is met twice is reported as damage, with its path.
     pub fn walk(&self, path: &str) -> Result<Vec<(String, Stat)>, Error> {
@@ -293,7 +293,7 @@ impl<'a, V: Volume> Fs<'a, V> {
         failed.map_or(Ok(found), Err)
     }
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
         self.act("read link", path, || match self.find(path, Last::NoFollow)? {
             (node, FileType::Symlink) => self.volume.readlink(node),
@@ -303,12 +303,12 @@ impl<'a, V: Volume> Fs<'a, V> {
 }
 
 impl<V: VolumeMut> Fs<'_, V> {
-    /// Opens a path as `open(2)` does and returns its node; `O_TRUNC` empties the file.
+    /// Opens a path like `open(2)` and returns its node; `O_TRUNC` empties the file.
     pub fn open(&self, path: &str, open: &Open, mode: u32) -> Result<V::Node, Error> {
         self.act("open", path, || self.open_node(path, open, mode).map(|(node, _)| node))
     }
 
-    // The node, and whether it is new.
+    // Returns the node, and whether it is new.
     fn open_node(&self, path: &str, open: &Open, mode: u32) -> Result<(V::Node, bool), FsError> {
         let resolved = self.resolve(path, open.last())?;
         let node = match resolved.for_open(open)? {
@@ -322,12 +322,13 @@ impl<V: VolumeMut> Fs<'_, V> {
         Ok((node, false))
     }
 
-    /// The file at `path`, made if it is missing, and whether it was.
+    /// Opens the file at `path`, creating it if missing; returns whether it was created.
     fn open_or_create(&self, path: &str) -> Result<(V::Node, bool), FsError> {
         self.open_node(path, &Open { write: true, create: true, ..Open::default() }, 0o644)
     }
 
-    /// The file at `path`, empty and made if it is missing, and whether it was; to be filled with [`write_at`](Self::write_at).
+    /// Opens and empties the file at `path`, creating it if missing; returns whether it was created. Fill it with
+    /// [`write_at`](Self::write_at).
     pub fn create(&self, path: &str) -> Result<(V::Node, bool), Error> {
         self.act("write", path, || {
             let (node, is_new) = self.open_or_create(path)?;
@@ -346,7 +347,7 @@ impl<V: VolumeMut> Fs<'_, V> {
         Ok(())
     }
 
-    /// Replaces the content of a file, made if it is missing.
+    /// Replaces the content of a file, creating it if missing.
     pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         self.act("write", path, || {
             let (node, _) = self.open_or_create(path)?;
@@ -355,7 +356,7 @@ impl<V: VolumeMut> Fs<'_, V> {
         })
     }
 
-    /// Adds to the end of a file, made if it is missing.
+    /// Appends to a file, creating it if missing.
     pub fn append(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         self.act("append to", path, || {
             let (node, _) = self.open_or_create(path)?;
@@ -364,17 +365,17 @@ impl<V: VolumeMut> Fs<'_, V> {
         })
     }
 
-    /// A new directory.
+    /// Creates a directory.
     pub fn create_dir(&self, path: &str) -> Result<(), Error> {
         self.act("create directory", path, || self.volume.mkdir_at(self.cwd, path, 0o755, self.owner).map(drop))
     }
 
-    /// A new directory and the ones above it that are missing.
+    /// Creates a directory and its missing parents.
     pub fn create_dir_all(&self, path: &str) -> Result<(), Error> {
         self.act("create directory", path, || self.make_directories(path))
     }
 
-    /// The directories above a path that are missing.
+    /// Creates the missing parents of a path.
     pub fn create_parents(&self, path: &str) -> Result<(), Error> {
         match path.trim_end_matches('/').rsplit_once('/') {
             Some((parent, _)) if !parent.is_empty() => self.create_dir_all(parent),
@@ -405,7 +406,7 @@ impl<V: VolumeMut> Fs<'_, V> {
         self.act("remove", path, || self.volume.rmdir_at(self.cwd, path))
     }
 
-    /// Removes a directory and everything below it; returns how many entries that were.
+    /// Removes a directory and everything below it; returns the number of removed entries.
     pub fn remove_dir_all(&self, path: &str) -> Result<usize, Error> {
         self.act("remove", path, || {
             let resolved = self.resolve(path, Last::Entry)?;
@@ -417,13 +418,13 @@ impl<V: VolumeMut> Fs<'_, V> {
         })
     }
 
-    /// Removes a file, a link, or a directory with everything below it; returns how many entries that were.
+    /// Removes a file, a link, or a directory with everything below it; returns the number of removed entries.
     pub fn remove(&self, path: &str) -> Result<usize, Error> {
         let is_directory = self.act("remove", path, || Ok(self.find(path, Last::NoFollow)?.1 == FileType::Directory))?;
         if is_directory { self.remove_dir_all(path) } else { self.remove_file(path).map(|()| 1) }
     }
 
-    /// Removes everything in a directory, without recursion: trees are as deep as a guest likes.
+    /// Removes everything in a directory, without recursion, because a guest can create trees of any depth.
     fn empty(&self, top: V::Node) -> Result<usize, FsError> {
         let mut removed = 0;
         let mut stack = vec![(top, Resolved::entry(top, String::new(), (top, FileType::Directory)))];
@@ -446,7 +447,7 @@ impl<V: VolumeMut> Fs<'_, V> {
             if let Some((node, at)) = below {
                 match self.volume.rmdir(&at, at.for_rmdir()?) {
                     Ok(()) => removed += 1,
-                    // One that is above itself would be emptied for ever.
+                    // A directory above itself would be emptied forever.
                     Err(FsError::NotEmpty) if stack.iter().any(|(dir, _)| *dir == node) => return Err(FsError::Damaged),
                     Err(FsError::NotEmpty) => stack.push((node, at)),
                     Err(error) => return Err(error),
@@ -462,7 +463,7 @@ impl<V: VolumeMut> Fs<'_, V> {
         Ok(removed)
     }
 
-    /// Moves `from` to `to`, replacing what is there.
+    /// Moves `from` to `to`, replacing an existing file.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         self.act("rename", from, || self.volume.rename_at(self.cwd, from, self.cwd, to))
     }
@@ -495,7 +496,7 @@ impl<V: VolumeMut> Fs<'_, V> {
         Ok(offset)
     }
 
-    /// Copies a directory and everything below it into a directory, made if it is missing. Pipes are left out.
+    /// Copies a directory and everything below it into a directory, creating it if missing. Named pipes are skipped.
     pub fn copy_dir_all(&self, from: &str, to: &str) -> Result<(), Error> {
         let walked = self.walk(from)?;
         for (path, stat) in walked {
@@ -516,22 +517,22 @@ impl<V: VolumeMut> Fs<'_, V> {
         Ok(())
     }
 
-    /// A new symbolic link at `path` that says `target`.
+    /// Creates a symbolic link at `path` that points to `target`.
     pub fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
         self.act("create link", path, || self.volume.symlink_at(target, self.cwd, path, self.owner))
     }
 
-    /// Another name, `link`, for the file at `original`.
+    /// Creates another name, `link`, for the file at `original`.
     pub fn hard_link(&self, original: &str, link: &str) -> Result<(), Error> {
         self.act("link", original, || self.volume.link_at(self.cwd, original, Last::NoFollow, self.cwd, link))
     }
 
-    /// Sets access and modification time in nanoseconds; `None` leaves one as it is.
+    /// Sets access and modification time in nanoseconds; `None` leaves one unchanged.
     pub fn set_times(&self, path: &str, atime: Option<i64>, mtime: Option<i64>) -> Result<(), Error> {
         self.act("change times of", path, || self.volume.set_times(self.find(path, Last::Follow)?.0, atime, mtime))
     }
 
-    /// Cuts a file or fills it with zeros up to `size`.
+    /// Truncates a file or extends it with zeros to `size`.
     pub fn truncate(&self, path: &str, size: u64) -> Result<(), Error> {
         self.act("truncate", path, || self.volume.truncate(self.find(path, Last::Follow)?.0, size))
     }

@@ -1,6 +1,6 @@
-//! An absolute path that has been checked, so that nobody checks or normalises it again.
+//! A validated, normalized absolute path, which needs no further checks.
 //!
-//! Knows the text only: `path.rs` walks a tree, follows symbolic links and reports what is there.
+//! Handles only the text: `path.rs` walks a tree and follows symbolic links.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,8 +8,8 @@ use std::ops::Deref;
 use crate::error::Error;
 use crate::path::PATH_MAX;
 
-/// A normalised absolute path: it starts with `/`, has no empty, `.` or `..` components and no NUL, and at most
-/// [`PATH_MAX`] bytes.
+/// A normalized absolute path: it starts with `/`, has no empty, `.` or `..` components and no NUL, and has at most [`PATH_MAX`]
+/// bytes.
 ///
 /// ```
 /// use sqlite_fs::FsPath;
@@ -24,11 +24,11 @@ use crate::path::PATH_MAX;
 pub struct FsPath(String);
 
 impl FsPath {
-    /// Checks a path that is absolute and normalised already.
+    /// Checks a path that is already absolute and normalized.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if it is anything else.
+    /// Returns [`Error::Invalid`] if it is not.
     pub fn new(text: impl Into<String>) -> Result<Self, Error> {
         let text = text.into();
         check_bytes(&text)?;
@@ -37,8 +37,8 @@ impl FsPath {
         };
         match names.split('/').find(|name| matches!(*name, "" | "." | "..")).filter(|_| !names.is_empty()) {
             None => Ok(Self(text)),
-            Some("") => Err(invalid(format!("`{text}` has an empty component"))),
-            Some(name) => Err(invalid(format!("`{text}` has the component `{name}`"))),
+            Some("") => Err(invalid(format!("`{text}` contains an empty component"))),
+            Some(name) => Err(invalid(format!("`{text}` contains the component `{name}`"))),
         }
     }
 
@@ -48,17 +48,17 @@ impl FsPath {
         Self("/".to_owned())
     }
 
-    /// Returns the path that `text` names from `self`; an absolute `text` replaces it, as in [`std::path::Path::join`].
+    /// Returns the path that `text` denotes relative to `self`; an absolute `text` replaces it, as in [`std::path::Path::join`].
     ///
-    /// Empty and `.` components are dropped. `..` drops the component before it and stops at the root, whatever symbolic links
-    /// are on the way.
+    /// Empty and `.` components are dropped. `..` drops the component before it and stops at the root, regardless of symbolic
+    /// links.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if `text` is empty or has a NUL, or if the result is too long.
+    /// Returns [`Error::Invalid`] if `text` is empty or contains a NUL, or if the result is too long.
     pub fn join(&self, text: &str) -> Result<Self, Error> {
         if text.is_empty() {
-            return Err(invalid("it is empty".to_owned()));
+            return Err(invalid("the path is empty".to_owned()));
         }
         let mut path = if text.starts_with('/') { String::new() } else { self.0.trim_end_matches('/').to_owned() };
         for name in text.split('/') {
@@ -78,7 +78,7 @@ impl FsPath {
         Ok(Self(path))
     }
 
-    /// Returns the directory that the path is in; `None` for the root.
+    /// Returns the parent directory; `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         match self.split_last()? {
@@ -93,7 +93,7 @@ impl FsPath {
         self.split_last().map(|(_, name)| name)
     }
 
-    /// Whether the path is `base` or below it. Compares whole components: `/ab` is not below `/a`.
+    /// Returns whether the path is `base` or below it. Compares whole components: `/ab` is not below `/a`.
     #[must_use]
     pub fn starts_with(&self, base: &Self) -> bool {
         let base = base.0.trim_end_matches('/');
@@ -111,10 +111,10 @@ fn invalid(reason: String) -> Error {
 
 fn check_bytes(text: &str) -> Result<(), Error> {
     if text.len() > PATH_MAX {
-        return Err(invalid(format!("it has {} bytes, at most {PATH_MAX} are allowed", text.len())));
+        return Err(invalid(format!("the path has {} bytes; the maximum is {PATH_MAX}", text.len())));
     }
     if text.contains('\0') {
-        return Err(invalid("it has a NUL byte".to_owned()));
+        return Err(invalid("the path contains a NUL byte".to_owned()));
     }
     Ok(())
 }
@@ -168,23 +168,23 @@ mod tests {
         check("", "`` does not start with `/`");
         check("a/b", "`a/b` does not start with `/`");
         check("./a", "`./a` does not start with `/`");
-        check("//", "`//` has an empty component");
-        check("//a", "`//a` has an empty component");
-        check("/a//b", "`/a//b` has an empty component");
-        check("/a/", "`/a/` has an empty component");
-        check("/.", "`/.` has the component `.`");
-        check("/a/./b", "`/a/./b` has the component `.`");
-        check("/..", "`/..` has the component `..`");
-        check("/a/..", "`/a/..` has the component `..`");
-        check("/a\0b", "it has a NUL byte");
+        check("//", "`//` contains an empty component");
+        check("//a", "`//a` contains an empty component");
+        check("/a//b", "`/a//b` contains an empty component");
+        check("/a/", "`/a/` contains an empty component");
+        check("/.", "`/.` contains the component `.`");
+        check("/a/./b", "`/a/./b` contains the component `.`");
+        check("/..", "`/..` contains the component `..`");
+        check("/a/..", "`/a/..` contains the component `..`");
+        check("/a\0b", "the path contains a NUL byte");
     }
 
     #[test]
     fn a_path_has_at_most_path_max_bytes() {
         let longest = format!("/{}", "a".repeat(PATH_MAX - 1));
         assert_eq!(path(&longest).len(), 4095);
-        assert_eq!(reason(FsPath::new(format!("{longest}a"))), "it has 4096 bytes, at most 4095 are allowed");
-        assert_eq!(reason(path(&longest).join("b")), "it has 4097 bytes, at most 4095 are allowed");
+        assert_eq!(reason(FsPath::new(format!("{longest}a"))), "the path has 4096 bytes; the maximum is 4095");
+        assert_eq!(reason(path(&longest).join("b")), "the path has 4097 bytes; the maximum is 4095");
         assert_eq!(path(&longest).join("../b").unwrap(), path("/b"));
     }
 
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn nothing_and_nul_cannot_be_joined() {
-        assert_eq!(reason(path("/a").join("")), "it is empty");
-        assert_eq!(reason(path("/a").join("b\0")), "it has a NUL byte");
+        assert_eq!(reason(path("/a").join("")), "the path is empty");
+        assert_eq!(reason(path("/a").join("b\0")), "the path contains a NUL byte");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! SQLite's own file layer, with the writes to the write-ahead log gathered.
+//! SQLite's own file layer, with buffered writes to the write-ahead log.
 //!
-//! SQLite writes every page of a transaction to the log in two small pieces at odd offsets; the kernel takes longer over
-//! those than over the bytes. Here they wait in memory until there is a stretch of them, until the transaction commits or
-//! until someone asks for them. Nobody else can miss what waits: other connections read a frame only after the commit
-//! frame behind it is written, and from there on nothing waits. A database that is only being filled (`gather=1` in its
-//! URI) is written the same way: nobody else has it yet, and its one commit waits for the disk.
+//! SQLite writes every page of a transaction to the log in two small pieces at odd offsets, which costs the kernel more than the
+//! bytes themselves. Here they are buffered until there is a contiguous stretch, until the transaction commits or until they are
+//! read. Buffering is invisible to others: other connections read a frame only after the commit frame behind it is written, and
+//! from then on nothing is buffered. A database that is only being filled (`gather=1` in its URI) is written the same way: no
+//! other connection uses it yet, and its one commit is synced.
 
 #![expect(unsafe_code, reason = "SQLite's file layer is a table of C functions")]
 
@@ -17,14 +17,14 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlit
 use crate::clock;
 use crate::gauge::{FRAME_HEADER, Gauge};
 
-/// The name under which connections ask for this layer.
+/// The name under which connections request this layer.
 const NAME: &CStr = c"sqlite-fs";
-/// The longest stretch: SQLite's own layer takes no more at once (it knows pages of at most 64 KiB).
+/// The longest stretch: SQLite's own layer accepts no more at once (it supports pages of at most 64 KiB).
 const STRETCH: usize = (1 << 17) - 1;
-/// Bytes of the log that wait for the disk at most where a commit waits for it: what is left for the commit stays small.
+/// Maximum number of unsynced bytes of the log if commits are synced, so that little is left for the commit.
 const SYNC_BYTES: u64 = 8 << 20;
 
-/// The layer beneath, which is the process's default when the first database is opened.
+/// The underlying layer, which is the process's default when the first database is opened.
 struct Layer(*mut sqlite3_vfs);
 
 // SAFETY: SQLite's file layers are registered for the life of the process and used from any thread.
@@ -34,14 +34,14 @@ unsafe impl Sync for Layer {}
 
 static BENEATH: OnceLock<Option<Layer>> = OnceLock::new();
 
-/// Bytes of the log that are not written yet.
+/// Buffered bytes of the log.
 #[derive(Default)]
 struct Waiting {
     at: u64,
     bytes: Vec<u8>,
-    /// A commit frame has begun: nothing waits until the next ordinary one.
+    /// A commit frame has started: nothing is buffered until the next ordinary one.
     committing: bool,
-    /// It is a database, which knows no frames.
+    /// The file is a database, which has no frames.
     is_database: bool,
     gauge: Arc<Gauge>,
 }
@@ -51,7 +51,7 @@ impl Waiting {
         self.at + self.bytes.len() as u64
     }
 
-    /// Whether a piece continues or changes what waits, and there is room for it.
+    /// Returns whether a piece continues or changes the buffer, and fits in it.
     fn takes(&self, at: u64, len: usize) -> bool {
         !self.bytes.is_empty()
             && (self.at..=self.end()).contains(&at)
@@ -71,7 +71,7 @@ impl Waiting {
         self.bytes.extend_from_slice(beyond);
     }
 
-    /// Where the bytes of a read are.
+    /// Returns the range of the buffer that a read covers.
     fn holds(&self, at: u64, len: usize) -> Holds {
         let end = at.saturating_add(len as u64);
         if self.bytes.is_empty() || end <= self.at || at >= self.end() {
@@ -90,12 +90,12 @@ enum Holds {
     All(usize),
 }
 
-/// Whether a piece is the header of a frame, and if so, of one that commits: it says the size of the database then.
+/// Returns whether a piece is a frame header and, if so, whether it commits: it then contains the size of the database.
 fn commits(piece: &[u8]) -> Option<bool> {
     (piece.len() == FRAME_HEADER).then(|| piece.get(4..8).is_some_and(|size| size != [0; 4]))
 }
 
-/// An open log: SQLite's header, what waits, and the file of the layer beneath right behind.
+/// An open log: SQLite's header, the buffer, and the file of the underlying layer right after it.
 #[repr(C)]
 struct Log {
     base: sqlite3_file,
@@ -103,13 +103,13 @@ struct Log {
     real: *mut sqlite3_file,
 }
 
-/// The name for [`Connection::open_with_flags_and_vfs`](rusqlite::Connection::open_with_flags_and_vfs); `None` if SQLite
-/// does not take the layer, and then its own does.
+/// Returns the name for [`Connection::open_with_flags_and_vfs`](rusqlite::Connection::open_with_flags_and_vfs); `None` if SQLite
+/// rejects the layer, in which case its own is used.
 pub(crate) fn layer() -> Option<&'static CStr> {
     BENEATH.get_or_init(register).as_ref().map(|_| NAME)
 }
 
-/// A file's URI with this layer named in it.
+/// Returns a file's URI that selects this layer.
 pub(crate) fn in_layer(uri: String) -> String {
     match layer() {
         Some(name) => format!("{uri}&vfs={}", name.to_string_lossy()),
@@ -117,11 +117,11 @@ pub(crate) fn in_layer(uri: String) -> String {
     }
 }
 
-/// What the log of this connection costs; `None` if it has none, or if it is another layer's.
+/// Returns the gauge of this connection's log; `None` if it has none or uses another layer.
 pub(crate) fn gauge(connection: &Connection) -> Option<Arc<Gauge>> {
     let mut file: *mut sqlite3_file = std::ptr::null_mut();
-    // SAFETY: SQLite fills in a pointer to a file that lives as long as the connection's log does. It is one of ours only if it
-    // has our methods, and then `open` filled `waiting` in. Nobody uses the connection while we borrow it.
+    // SAFETY: SQLite fills in a pointer to a file that lives as long as the connection's log. It is one of ours only if it has
+    // our methods, and then `open` filled `waiting` in. The connection is not used while we borrow it.
     unsafe {
         let code = ffi::sqlite3_file_control(
             connection.handle(),
@@ -137,7 +137,7 @@ pub(crate) fn gauge(connection: &Connection) -> Option<Arc<Gauge>> {
 }
 
 fn register() -> Option<Layer> {
-    // SAFETY: a null name asks for the default layer, which lives as long as the process; ours is leaked and so does too.
+    // SAFETY: a null name requests the default layer, which lives as long as the process; ours is leaked and therefore does too.
     unsafe {
         let real = ffi::sqlite3_vfs_find(std::ptr::null());
         if real.is_null() {
@@ -159,8 +159,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite allocated `szOsFile` bytes: room for ours and then for the real layer's. A file that is no log is
-    // the real layer's alone.
+    // SAFETY: SQLite allocated `szOsFile` bytes: room for ours and then for the real layer's. A file that is not a log is the
+    // real layer's alone.
     unsafe {
         (*file).pMethods = std::ptr::null();
         let Some(Some(Layer(real))) = BENEATH.get() else { return ffi::SQLITE_CANTOPEN };
@@ -191,16 +191,16 @@ macro_rules! beneath {
     }};
 }
 
-/// What waits, and the real file.
+/// Returns the buffer and the real file.
 ///
 /// # Safety
-/// `file` is an open log, and nothing else has its `Waiting` now.
+/// `file` is an open log, and its `Waiting` is not borrowed elsewhere.
 unsafe fn parts<'a>(file: *mut sqlite3_file) -> (&'a mut Waiting, *mut sqlite3_file) {
-    // SAFETY: `open` filled both in, `close` alone frees the first, and SQLite uses one file from one thread at a time.
+    // SAFETY: `open` filled both in, only `close` frees the first, and SQLite uses one file from one thread at a time.
     unsafe { (&mut *(*file.cast::<Log>()).waiting, (*file.cast::<Log>()).real) }
 }
 
-/// Writes what waits; when that fails it is dropped, and with it the transaction, which SQLite then takes back.
+/// Writes the buffer. If that fails the buffer is dropped, and SQLite rolls the transaction back.
 ///
 /// # Safety
 /// `real` is an open file.
@@ -210,7 +210,7 @@ unsafe fn flush(waiting: &mut Waiting, real: *mut sqlite3_file) -> c_int {
     }
     let len = c_int::try_from(waiting.bytes.len()).unwrap_or(0);
     let begun = (waiting.bytes.len() >= STRETCH / 2).then(clock::instant);
-    // SAFETY: as many bytes are there.
+    // SAFETY: the buffer has this many bytes.
     let code = unsafe { beneath!(real, xWrite(waiting.bytes.as_ptr().cast(), len, waiting.at.cast_signed())) };
     if let Some(begun) = begun {
         waiting.gauge.wrote(waiting.bytes.len(), begun.elapsed());
@@ -220,7 +220,7 @@ unsafe fn flush(waiting: &mut Waiting, real: *mut sqlite3_file) -> c_int {
 }
 
 unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_int, at: sqlite3_int64) -> c_int {
-    // SAFETY: SQLite hands `len` readable bytes and an open file.
+    // SAFETY: SQLite passes `len` readable bytes and an open file.
     unsafe {
         let piece = std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(len).unwrap_or(0));
         let (waiting, real) = parts(file);
@@ -254,7 +254,7 @@ unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_
 }
 
 unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, len: c_int, at: sqlite3_int64) -> c_int {
-    // SAFETY: SQLite hands room for `len` bytes, which are copied from inside what waits, and an open file.
+    // SAFETY: SQLite passes room for `len` bytes, which are copied from inside the buffer, and an open file.
     unsafe {
         let (waiting, real) = parts(file);
         if waiting.gauge.is_late() {
@@ -279,19 +279,19 @@ unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, len: c_int, 
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes a file once, and uses it no more. What still waits was never committed: a commit either
-    // wrote it or synced the file.
+    // SAFETY: SQLite closes a file once and does not use it afterwards. Buffered bytes were never committed: a commit either
+    // wrote them or synced the file.
     unsafe {
         drop(Box::from_raw((*file.cast::<Log>()).waiting));
         beneath!((*file.cast::<Log>()).real, xClose())
     }
 }
 
-/// A method that needs the file as it would be without us.
+/// A method that needs the file with the buffer written.
 macro_rules! after_flush {
     ($name:ident, $method:ident, $($argument:ident: $type:ty),*) => {
         unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> c_int {
-            // SAFETY: SQLite calls methods only on open files, with arguments of its own.
+            // SAFETY: SQLite calls methods only on open files, with its own arguments.
             unsafe {
                 let (waiting, real) = parts(file);
                 let code = flush(waiting, real);
@@ -301,7 +301,7 @@ macro_rules! after_flush {
     };
 }
 
-/// A method that has nothing to do with the file's bytes.
+/// A method that does not depend on the file's bytes.
 macro_rules! pass_on {
     ($name:ident, $method:ident, $($argument:ident: $type:ty),*) => {
         unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> c_int {
@@ -333,7 +333,7 @@ pass_on!(control, xFileControl, op: c_int, argument: *mut c_void);
 pass_on!(sector, xSectorSize,);
 pass_on!(device, xDeviceCharacteristics,);
 
-/// Shared memory and mapping are asked of a database that others have too, never of a log.
+/// Shared memory and mapping are used for databases that others have open, never for a log.
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     iVersion: 1,
     xClose: Some(close),
@@ -360,7 +360,7 @@ static METHODS: sqlite3_io_methods = sqlite3_io_methods {
 mod tests {
     use super::*;
 
-    /// Pieces at offsets, and what waits after them.
+    /// Writes pieces at offsets and checks the buffer.
     fn check(pieces: &[(u64, &[u8])], at: u64, bytes: &[u8]) {
         let mut waiting = Waiting::default();
         for &(offset, piece) in pieces {

@@ -1,4 +1,4 @@
-//! What the log of a running transaction costs so far: bytes that it has, and work that is left for the commit.
+//! The cost of the running transaction's log: its bytes so far, and the work left for the commit.
 //!
 //! Written by the connection that fills the log and read from any thread, without a lock.
 
@@ -10,46 +10,46 @@ use crate::clock;
 
 /// Nothing yet.
 const NONE: u64 = u64::MAX;
-/// What stands before each page in the log.
+/// Size of the header of each page in the log.
 pub(crate) const FRAME_HEADER: usize = 24;
 
-/// Bytes of a log that one second of a commit computes checksums for: a fifth of what a quiet machine does.
+/// Bytes of a log whose checksums one second of a commit computes: a fifth of the speed of an idle machine.
 const CHECKED_BYTES: u64 = 700 << 20;
-/// Bytes of rows that one second of a commit adds or removes, on the same terms.
+/// Bytes of rows that one second of a commit adds or removes, on the same assumption.
 const WRITTEN_BYTES: u64 = 250 << 20;
-/// Bytes that one second of a commit brings to the disk, where it waits for that.
+/// Bytes that one second of a commit syncs to the disk, if it is synced.
 const SYNCED_BYTES: u64 = 200 << 20;
-/// Less than this is not worth stopping a command for: the slack of the deadline covers it.
+/// Durations below this are ignored, because the slack of the deadline covers them.
 const NEGLIGIBLE: Duration = Duration::from_millis(8);
-/// What ending processes and recording the run take beside.
+/// Additional time for ending processes and recording the run.
 const BESIDE: Duration = Duration::from_millis(10);
-/// Pages that SQLite has changed and not yet written, at most.
+/// Maximum number of pages that SQLite has changed but not yet written.
 const CACHED_BYTES: u64 = 8 << 20;
-/// Bytes that a quiet machine writes to a log in a second. One that took longer over this transaction's log is as slow over its
-/// commit.
+/// Bytes that an idle machine writes to a log in a second. A machine that was slower for this transaction's log is assumed to be
+/// as slow for its commit.
 const PACE_BYTES: u64 = 2 << 30;
-/// How much slower it is taken for at most.
+/// Maximum assumed slowdown.
 const SLOWEST: u32 = 4;
 
-/// The running transaction's share of the log.
+/// The running transaction's part of the log.
 #[derive(Debug)]
 pub(crate) struct Gauge {
-    /// Where its first frame is.
+    /// The offset of its first frame.
     begin: AtomicU64,
-    /// Where its last one ends.
+    /// The end of its last frame.
     end: AtomicU64,
-    /// The first page that was written a second time: SQLite computes the checksums from there on again when it commits.
+    /// The first page that was written a second time: at commit, SQLite recomputes the checksums from there on.
     again: AtomicU64,
-    /// Bytes written since the log was last brought to the disk.
+    /// Bytes written since the log was last synced.
     unsynced: AtomicU64,
     /// Bytes of rows that the commit has to add or remove first.
     pending: AtomicU64,
-    /// Bytes that were written in long stretches, and how long that took.
+    /// Bytes written in long stretches, and the time that took.
     paced_bytes: AtomicU64,
     paced_nanos: AtomicU64,
-    /// Whether a commit waits for the disk.
+    /// Whether commits are synced.
     syncs: AtomicBool,
-    /// When a running commit is given up.
+    /// The deadline of a running commit.
     until: Mutex<Option<Instant>>,
     is_limited: AtomicBool,
 }
@@ -76,7 +76,7 @@ impl Gauge {
         self.syncs.store(syncs, Ordering::Relaxed);
     }
 
-    /// A transaction begins.
+    /// Resets the gauge at the start of a transaction.
     pub(crate) fn reset(&self) {
         self.begin.store(NONE, Ordering::Relaxed);
         self.end.store(0, Ordering::Relaxed);
@@ -86,20 +86,20 @@ impl Gauge {
         self.paced_nanos.store(0, Ordering::Relaxed);
     }
 
-    /// A long stretch was written.
+    /// Records that a long stretch was written.
     pub(crate) fn wrote(&self, bytes: usize, time: Duration) {
         self.paced_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.paced_nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// How many times slower than a quiet machine this one is.
+    /// Returns how many times slower than an idle machine this one is.
     fn slowness(&self) -> u32 {
         let expected = seconds(self.paced_bytes.load(Ordering::Relaxed), PACE_BYTES).as_nanos().max(1);
         let times = u128::from(self.paced_nanos.load(Ordering::Relaxed)) / expected;
         u32::try_from(times).unwrap_or(SLOWEST).clamp(1, SLOWEST)
     }
 
-    /// A piece is about to be written: a frame's header, or its page.
+    /// Records a piece that is about to be written: a frame's header, or its page.
     pub(crate) fn writes(&self, at: u64, len: usize) {
         let end = at.saturating_add(len as u64);
         self.unsynced.fetch_add(len as u64, Ordering::Relaxed);
@@ -115,27 +115,27 @@ impl Gauge {
         }
     }
 
-    /// The log is on the disk.
+    /// Records that the log is synced.
     pub(crate) fn synced(&self) {
         self.unsynced.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes that wait for the disk, if a commit does.
+    /// Returns the number of unsynced bytes, if commits are synced.
     pub(crate) fn unsynced(&self) -> u64 {
         if self.syncs.load(Ordering::Relaxed) { self.unsynced.load(Ordering::Relaxed) } else { 0 }
     }
 
-    /// Bytes of rows that the commit has to add or remove first.
+    /// Sets the number of bytes of rows that the commit has to add or remove first.
     pub(crate) fn set_pending(&self, bytes: u64) {
         self.pending.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that the transaction has in the log.
+    /// Returns the transaction's bytes in the log.
     pub(crate) fn bytes(&self) -> u64 {
         self.end.load(Ordering::Relaxed).saturating_sub(self.begin.load(Ordering::Relaxed))
     }
 
-    /// How long a commit would take now, at most; zero when that is not worth mentioning.
+    /// Returns the estimated maximum duration of a commit; zero if negligible.
     pub(crate) fn settling(&self) -> Duration {
         let again = self.end.load(Ordering::Relaxed).saturating_sub(self.again.load(Ordering::Relaxed));
         // The headers of all those frames change, and with each a block of the disk: a quarter of a page.
@@ -146,13 +146,13 @@ impl Gauge {
         if time < NEGLIGIBLE { Duration::ZERO } else { time + BESIDE }
     }
 
-    /// From now on the log fails once this moment has passed, so that a commit ends by then one way or the other.
+    /// Makes writes to the log fail after this time, so that a commit ends by then.
     pub(crate) fn limit(&self, until: Option<Instant>) {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
         self.is_limited.store(until.is_some(), Ordering::Relaxed);
     }
 
-    /// Whether that moment has passed.
+    /// Returns whether that time has passed.
     pub(crate) fn is_late(&self) -> bool {
         self.is_limited.load(Ordering::Relaxed)
             && self.until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| clock::instant() > until)

@@ -1,8 +1,8 @@
-//! Taking in a file from elsewhere: AgentFS's, LocalSandbox's or one of ours.
+//! Import of foreign files: AgentFS's, LocalSandbox's or our own.
 //!
-//! The file is hostile until proven otherwise. It is copied under a private name, opened read-only and immutable, and
-//! only named columns of named tables are selected; each value is checked and written into a fresh database of ours.
-//! Nothing of the file's own schema, and nothing beside the file (a journal, a write-ahead log), ever acts.
+//! The file is treated as hostile. It is copied under a private name, opened read-only and immutable, and only named columns of
+//! named tables are selected; each value is checked and written into a fresh database. Neither the file's own schema nor anything
+//! next to the file (a journal, a write-ahead log) ever acts.
 
 mod calls;
 mod convert;
@@ -24,20 +24,20 @@ use crate::past::Keep;
 use crate::store::Store;
 use source::Source;
 
-/// What an import may take.
+/// Limits of an import.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// When to give up.
+    /// The deadline.
     pub deadline: Option<Instant>,
-    /// Size of the file, and of all files in it together.
+    /// Maximum size of the file, and of all files in it together.
     pub max_bytes: u64,
-    /// Rows of one table.
+    /// Maximum number of rows in one table.
     pub max_rows: u64,
-    /// Also read the write-ahead log beside the file. Only for a file of one's own that was not closed well: a log is
-    /// replayed page by page, and whoever made the log decides what the file says.
+    /// Whether to also read the write-ahead log next to the file. Only for your own files that were not closed properly: a log is
+    /// replayed page by page, so its author controls the content of the file.
     pub write_ahead_log: bool,
-    /// Refuse the file unless it says exactly this: [`Database::digest`] of the one that was exported, secrets and history
-    /// as they were exported.
+    /// Reject the file unless it has this digest: [`Database::digest`] of the exported one, with the same settings for secrets
+    /// and history.
     pub digest: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Default for Import {
     }
 }
 
-/// What an import brought.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Files, directories and symbolic links.
@@ -58,7 +58,7 @@ pub struct Imported {
     pub calls: u64,
     /// Versions, the oldest one included.
     pub versions: u64,
-    /// What was left out or put right, in sentences.
+    /// Notes on omitted and corrected data.
     pub notes: Vec<String>,
 }
 
@@ -71,19 +71,19 @@ impl Imported {
     }
 }
 
-/// Why a file is not taken in.
+/// Creates the error for a rejected file.
 pub(crate) fn refused(rule: &'static str, detail: impl Into<String>) -> Error {
     Error::Refused { rule, detail: detail.into() }
 }
 
 impl Database {
-    /// Makes a fresh database from a file, whose rows are checked one by one; `options.path` must not exist yet. Nothing is
-    /// at that path before everything is in it.
+    /// Creates a fresh database from a file, whose rows are checked one by one. `options.path` must not exist; it appears only
+    /// once the import is complete.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Refused`] if the file breaks a rule or does not fit into the quota, [`Error::Invalid`] if `options.path`
-    /// exists, [`Error::Disk`] if a file cannot be read or written, or [`Error::Interrupted`] if the deadline passes.
+    /// Returns [`Error::Refused`] if the file violates a rule or exceeds the quota, [`Error::Invalid`] if `options.path` exists,
+    /// [`Error::Disk`] if a file cannot be read or written, and [`Error::Interrupted`] if the deadline passes.
     pub fn import(file: &Path, options: Options, import: &Import) -> Result<(Self, Imported), Error> {
         let Some(path) = options.path.clone() else {
             #[expect(clippy::disallowed_methods, reason = "a database in memory has no directory of its own for the copy")]
@@ -92,7 +92,7 @@ impl Database {
             return Self::filled(file, scratch.path(), options, import);
         };
         if path.symlink_metadata().is_ok() {
-            return Err(Error::Invalid { what: "path", reason: format!("`{}` exists", path.display()) });
+            return Err(Error::Invalid { what: "path", reason: format!("`{}` already exists", path.display()) });
         }
         medium::refuse_network(&path)?;
         let new = NewFile::beside(&path)?;
@@ -103,7 +103,7 @@ impl Database {
         Ok((options.open_published()?, imported))
     }
 
-    /// A fresh database with the rows of a file, which is copied into `directory` first.
+    /// Creates a fresh database with the rows of a file, which is first copied into `directory`.
     fn filled(file: &Path, directory: &Path, options: Options, import: &Import) -> Result<(Self, Imported), Error> {
         let source = Source::open(file, directory, import).map_err(blame)?;
         let database = options.open()?;
@@ -112,8 +112,8 @@ impl Database {
         Ok((database, imported))
     }
 
-    // Everything that came in is compared: what the exporter left out is not here either. Versions that the digest does not
-    // vouch for are dropped.
+    // Everything that was imported is compared: data omitted by the exporter is not here either. Versions not covered by the
+    // digest are dropped.
     fn compare(&self, import: &Import, imported: &mut Imported) -> Result<(), Error> {
         const EVERYTHING: Export = Export { history: true, secrets: true };
         let Some(expected) = &import.digest else { return Ok(()) };
@@ -122,14 +122,14 @@ impl Database {
         }
         let found = self.digest(EVERYTHING)?;
         if !found.eq_ignore_ascii_case(expected) {
-            return Err(refused("digest", format!("its digest is {found}")));
+            return Err(refused("digest", format!("the digest of the file is {found}")));
         }
         if imported.versions > 0 {
             let transaction = self.begin(None)?;
             transaction.prune(&Keep { versions: Some(1), ..Keep::default() })?;
             transaction.commit()?;
             imported.versions = 0;
-            imported.note("versions were left out: the digest is of the present alone".to_owned());
+            imported.note("versions were omitted: the digest covers only the current state".to_owned());
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Database {
             store.take_sessions(source)?;
             store.take_policy(source)?;
             store.take_calls(source, import, &mut imported)?;
-            // The rows came in past the sums.
+            // The rows were written without updating the sums.
             store.budgets = Budgets::default();
             let names = store.run(Store::used)?.names;
             too_much("names", names, store.quota.names)?;
@@ -164,8 +164,8 @@ impl Database {
     }
 }
 
-/// What SQLite says while it reads a foreign file, or while it stores what the file says, is about the file; a full
-/// disk or a deadline is not.
+/// Attributes SQLite's errors while reading a foreign file, or while storing its values, to the file; a full disk or a deadline
+/// is not its fault.
 fn blame(error: Error) -> Error {
     match error {
         Error::Damaged(detail) => refused("readable", detail),
@@ -175,12 +175,12 @@ fn blame(error: Error) -> Error {
     }
 }
 
-/// A budget that what a file holds does not fit into.
+/// Rejects a file whose content exceeds a budget.
 fn too_much(limit: &'static str, bytes: u64, allowed: u64) -> Result<(), Error> {
-    if bytes > allowed { Err(refused("quota", format!("more than {allowed} bytes of {limit}"))) } else { Ok(()) }
+    if bytes > allowed { Err(refused("quota", format!("{limit} exceeds {allowed} bytes"))) } else { Ok(()) }
 }
 
-/// An error of ours while writing what a file says is the file's fault when the quota is reached.
+/// Attributes an error while writing the file's values to the file if the quota is reached.
 fn quota(error: FsError, detail: String) -> Error {
     match error {
         FsError::NoSpace | FsError::FileTooBig => refused("quota", detail),

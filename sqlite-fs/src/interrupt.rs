@@ -1,7 +1,7 @@
-//! Ending a long operation from another thread.
+//! Interrupting a long operation from another thread.
 //!
-//! SQLite rolls a whole transaction back when a *writing* statement is interrupted, so only reading statements are
-//! cut; the writing ones are each bounded (one chunk, one row) and the flag is looked at between them.
+//! SQLite rolls a whole transaction back if a *writing* statement is interrupted, so only reading statements are interrupted; the
+//! writing ones are each bounded (one chunk, one row) and the flag is checked between them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,20 +12,20 @@ struct Flags {
     reading: AtomicBool,
 }
 
-/// Interrupts the operation that a transaction is in, or else its next one; see [`Database::interrupter`].
+/// Interrupts the current operation of a transaction, or its next one; see [`Database::interrupter`].
 ///
 /// [`Database::interrupter`]: crate::Database::interrupter
 #[derive(Clone, Debug, Default)]
 pub struct Interrupter(Arc<Flags>);
 
 impl Interrupter {
-    /// Makes the running (or the next) operation fail with `Interrupted`. The transaction stays usable: it can go on,
-    /// commit or be dropped.
+    /// Makes the current (or the next) operation fail with `Interrupted`. The transaction stays usable: it can continue, commit
+    /// or be dropped.
     pub fn interrupt(&self) {
         self.0.wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an interrupt was asked for; asking takes it.
+    /// Returns whether an interrupt was requested, and clears it.
     pub(crate) fn take(&self) -> bool {
         self.0.wanted.load(Ordering::Relaxed) && self.0.wanted.swap(false, Ordering::Relaxed)
     }
@@ -34,12 +34,12 @@ impl Interrupter {
         self.0.wanted.store(false, Ordering::Relaxed);
     }
 
-    /// Whether SQLite should stop its current statement.
+    /// Returns whether SQLite should stop its current statement.
     pub(crate) fn stops_statement(&self) -> bool {
         self.0.wanted.load(Ordering::Relaxed) && self.0.reading.load(Ordering::Relaxed)
     }
 
-    /// Marks a stretch in which only reading statements run.
+    /// Marks a section in which only reading statements run.
     pub(crate) fn reading<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.reading.store(true, Ordering::Relaxed);
         let result = work();

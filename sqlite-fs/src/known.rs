@@ -1,8 +1,8 @@
-//! Which objects a file of ours has: each table and index with exactly the text that we, or AgentFS's SDKs, write.
+//! The allowed schema objects of our files: each table and index with exactly the text that we, or AgentFS's SDKs, write.
 //!
-//! A file says in its own schema what SQLite does with it: a generated column, a default, a check or an index can each be an
-//! expression that takes any time and memory, and a trigger or a view acts. So a file that says anything else of our tables
-//! is not opened (T-SNAP-01). Tables of somebody's own may be there; they are never touched.
+//! The schema of a file determines what SQLite does with it: a generated column, a default, a check or an index can be an
+//! expression that takes any time and memory, and a trigger or a view acts. A file with any other definition of our tables is
+//! therefore not opened (T-SNAP-01). Tables of other programs may exist; they are never touched.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
@@ -14,28 +14,29 @@ use crate::error::damaged;
 use crate::schema::migrations::FORMAT_1;
 use crate::{format, settings, whiteout};
 
-/// Everything that creates a table or an index of ours. Whoever adds one adds its text here. A table that older files
-/// lack is created when they are upgraded; those of `format::TABLES` are in every file.
+/// Everything that creates a table or an index of ours. When you add one, add its text here. A table that older files lack is
+/// created when they are upgraded; those of `format::TABLES` are in every file.
 const OURS: &[&str] =
     &[format::TABLES, format::SESSIONS, format::USAGE, format::VERSIONS, format::PAST, whiteout::TABLE, settings::TABLE];
 
-/// What AgentFS's SDKs add to a file of ours when they open it, and how its command line spells the table of whiteouts.
+/// The objects that AgentFS's SDKs add to our files when they open them, and its command line's spelling of the table of
+/// whiteouts.
 const SDKS: &[&str] = &["CREATE INDEX idx_kv_store_created_at ON kv_store(created_at);
      CREATE INDEX idx_tool_calls_name ON tool_calls(name);
      CREATE INDEX idx_tool_calls_started_at ON tool_calls(started_at);
      CREATE TABLE fs_whiteout (path TEXT PRIMARY KEY, created_at INTEGER NOT NULL);"];
 
-/// The statements above, by what they are about.
+/// The statements above, by kind.
 struct Known {
     /// Names of tables.
     tables: Vec<String>,
-    /// Those that every file has.
+    /// Tables that every file has.
     required: Vec<String>,
-    /// Those that every file has since format 2.
+    /// Tables that every file has since format 2.
     required_since_2: Vec<String>,
     /// Whole statements.
     texts: HashSet<String>,
-    /// Those of files of format 1, by table.
+    /// Statements of files of format 1, by table.
     texts_1: Vec<(String, String)>,
 }
 
@@ -52,7 +53,7 @@ fn known() -> &'static Known {
 }
 
 impl Known {
-    /// Whether a table or an index of this name is written so in files of a format.
+    /// Returns whether this definition of a table or an index is valid in files of a format.
     fn has(&self, name: &str, text: String, format: i64) -> bool {
         match self.texts_1.iter().find(|(table, _)| format == 1 && table == name) {
             Some((_, older)) => *older == text,
@@ -61,23 +62,23 @@ impl Known {
     }
 }
 
-/// The names of our tables, in order.
+/// Returns the names of our tables, in order.
 pub(crate) fn tables() -> &'static [String] {
     &known().tables
 }
 
-/// The single statements of a text, each spelled as [`spelled`] does.
+/// Returns the single statements of a text, each normalized by [`spelled`].
 fn statements(text: &str) -> impl Iterator<Item = String> {
     let code: String = text.lines().map(|line| line.split("--").next().unwrap_or_default()).collect::<Vec<_>>().join(" ");
     code.split(';').map(spelled).filter(|text| !text.is_empty()).collect::<Vec<_>>().into_iter()
 }
 
-/// A statement without what does not matter: white space, case and `IF NOT EXISTS`. Nothing of ours has a quoted text in
-/// which they would, but for one default, which is in lower case and without spaces.
+/// Normalizes a statement: removes insignificant white space, case and `IF NOT EXISTS`. None of ours contains a quoted text that
+/// this would change, except for one default, which is in lower case and without spaces.
 fn spelled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_ascii_whitespace() {
-        // A space is only kept where two words would run together.
+        // A space is kept only between two words.
         let joins = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
         if joins(out.chars().next_back()) && joins(word.chars().next()) {
             out.push(' ');
@@ -87,18 +88,18 @@ fn spelled(text: &str) -> String {
     out.replace(" if not exists", "")
 }
 
-/// The table that a statement creates.
+/// Returns the table that a statement creates.
 fn table_of(text: &str) -> Option<&str> {
     text.strip_prefix("create table ")?.split('(').next()
 }
 
-/// Whether an index that SQLite made for a table by itself is called so.
+/// Returns whether SQLite created an index with this name automatically.
 fn is_automatic(name: &str, table: &str) -> bool {
     let number = name.strip_prefix("sqlite_autoindex_").and_then(|rest| rest.strip_prefix(table)?.strip_prefix('_'));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Why a file is not opened as it is, if something in its schema is not as we or AgentFS's SDKs write it.
+/// Returns the reason a file is not opened, if its schema differs from what we or AgentFS's SDKs write.
 pub(crate) fn stranger(connection: &Connection, format: i64) -> rusqlite::Result<Option<String>> {
     let known = known();
     let since = if format > 1 { &known.required_since_2[..] } else { &[] };
@@ -123,7 +124,7 @@ pub(crate) fn stranger(connection: &Connection, format: i64) -> rusqlite::Result
             value => value.as_str().is_ok_and(|sql| known.has(&name, spelled(sql), format)) && matches!(kind, "table" | "index"),
         };
         if !expected || shared {
-            return Ok(Some(format!("its {kind} `{}` is not the one that we write", name.escape_debug())));
+            return Ok(Some(format!("its {kind} `{}` has an unexpected definition", name.escape_debug())));
         }
         missing.remove(name.as_str());
     }
@@ -194,7 +195,7 @@ mod tests {
     fn two_tables_on_one_page_are_refused() {
         let lie = "PRAGMA writable_schema=ON;
                    UPDATE sqlite_schema SET rootpage=(SELECT rootpage FROM sqlite_schema WHERE name='fs_inode') WHERE name='tool_calls';";
-        refused(lie, "is not the one that we write");
+        refused(lie, "has an unexpected definition");
     }
 
     #[test]

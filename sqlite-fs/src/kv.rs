@@ -1,4 +1,4 @@
-//! Keys and values: AgentFS's `kv_store`, JSON text, with a version beside it for compare-and-set.
+//! Keys and values: AgentFS's `kv_store`, JSON text, with versions for compare-and-set.
 
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
@@ -18,19 +18,19 @@ pub struct Value {
     pub created: i64,
     /// Seconds since 1970.
     pub updated: i64,
-    /// Starts at 1 and grows with each change made here; AgentFS's own SDKs do not count theirs.
+    /// Starts at 1 and increases with each change made here; AgentFS's own SDKs do not count theirs.
     pub version: u64,
-    /// Left out of exports.
+    /// Excluded from exports.
     pub secret: bool,
 }
 
-/// The key-value store, from inside a transaction.
+/// The key-value store within a transaction.
 pub struct Kv<'a> {
     pub(crate) transaction: &'a Transaction,
 }
 
 impl Kv<'_> {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
@@ -43,26 +43,26 @@ impl Kv<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the key is too long or the text is not JSON, or [`Error::Quota`] if the budget of keys is
-    /// used up.
+    /// Returns [`Error::Invalid`] if the key is too long or the text is not JSON, and [`Error::Quota`] if the budget for keys is
+    /// exhausted.
     pub fn set(&self, key: &str, json: &str) -> Result<u64, Error> {
         self.transaction.with(|store| store.put(key, json, None))
     }
 
-    /// Stores JSON text if the key has this version; 0 says that it must not exist.
+    /// Stores JSON text if the key has this version; 0 means that it must not exist.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Conflict`] if the key has another version, or what [`set`](Self::set) returns.
+    /// Returns [`Error::Conflict`] if the key has another version, and the errors of [`set`](Self::set).
     pub fn compare_and_set(&self, key: &str, version: u64, json: &str) -> Result<u64, Error> {
         self.transaction.with(|store| store.put(key, json, Some(version)))
     }
 
-    /// Marks a key whose value must not leave in an export.
+    /// Excludes a key from exports.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Node`] with [`FsError::NoEntry`] if there is no such key.
+    /// Returns [`Error::Node`] with [`FsError::NoEntry`] if the key does not exist.
     pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
         self.transaction.with(|store| {
             Ok(store.run(|store| {
@@ -72,7 +72,7 @@ impl Kv<'_> {
         })
     }
 
-    /// Removes a key and says whether it was there.
+    /// Removes a key and returns whether it existed.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Kv<'_> {
         })
     }
 
-    /// The keys that start with `prefix`, in order.
+    /// Returns the keys that start with `prefix`, in order.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Kv<'_> {
 impl Store {
     fn put(&mut self, key: &str, json: &str, expected: Option<u64>) -> Result<u64, Error> {
         if key.len() > Quota::KEY_MAX {
-            let reason = format!("it has {} bytes, at most {} are allowed", key.len(), Quota::KEY_MAX);
+            let reason = format!("the key has {} bytes; the maximum is {}", key.len(), Quota::KEY_MAX);
             return Err(Error::Invalid { what: "key", reason });
         }
         let now = split(self.now()).0;
@@ -114,7 +114,7 @@ impl Store {
             Ok((valid, get(&store.connection, key)?))
         })?;
         if !valid {
-            return Err(Error::Invalid { what: "value", reason: "it is not JSON".to_owned() });
+            return Err(Error::Invalid { what: "value", reason: "not JSON".to_owned() });
         }
         let found = before.as_ref().map_or(0, |value| value.version);
         if let Some(expected) = expected.filter(|expected| *expected != found) {
@@ -141,7 +141,7 @@ pub(crate) fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option
         .optional()
 }
 
-/// The value in a row that begins with it, in the order above.
+/// Reads the value from a row with the columns above.
 pub(crate) fn value(row: &Row<'_>) -> rusqlite::Result<Value> {
     Ok(Value {
         json: row.get(0)?,
@@ -152,7 +152,7 @@ pub(crate) fn value(row: &Row<'_>) -> rusqlite::Result<Value> {
     })
 }
 
-/// Some of the keys, in order.
+/// A page of keys, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyPage {
     /// The keys.
@@ -161,8 +161,8 @@ pub struct KeyPage {
     pub more: bool,
 }
 
-/// The keys that start with `prefix` and come after `after`: at most `most`, of at most `bytes` in all, but always one. Reads no more rows
-/// than it returns, and one.
+/// Returns the keys that start with `prefix` and sort after `after`: at most `most` keys with at most `bytes` in total, but
+/// always one. Reads only one row more than it returns.
 pub(crate) fn keys_after(
     connection: &Connection,
     prefix: &str,
@@ -176,11 +176,11 @@ pub(crate) fn keys_after(
     page(rows, prefix, most, bytes)
 }
 
-/// The first of some keys that come in order.
+/// Returns the first of some ordered keys.
 pub(crate) fn page(mut rows: Rows<'_>, prefix: &str, most: usize, bytes: usize) -> rusqlite::Result<KeyPage> {
     let (mut page, mut left) = (KeyPage::default(), bytes);
     while let Some(row) = rows.next()? {
-        // The text is looked at where SQLite has it, so that a key that does not fit is not copied.
+        // The text is checked in SQLite's memory, so that a key that does not fit is not copied.
         let key = row.get_ref(0)?.as_str()?;
         if !key.starts_with(prefix) {
             break;

@@ -1,12 +1,12 @@
 //! A POSIX filesystem, a key-value store and a call history in one SQLite file.
 //!
-//! The tables are those of AgentFS 0.4, so AgentFS's own SDKs open the file; what is ours besides has the prefix
-//! `sandlite_`. One command is one [`Transaction`]; other threads read the last committed state through a [`Reader`].
+//! The tables are those of AgentFS 0.4, so AgentFS's own SDKs can open the file; our additions have the prefix `sandlite_`. One
+//! command is one [`Transaction`]; other threads read the last committed state through a [`Reader`].
 //!
 //! ```
 //! use sqlite_fs::Database;
 //!
-//! let database = Database::options().open()?; // in memory; `.path("agent.db")` keeps it
+//! let database = Database::options().open()?; // in memory; `.path("agent.db")` stores it in a file
 //! let transaction = database.begin(None)?;
 //! transaction.fs().write("/notes.txt", b"hi")?;
 //! transaction.commit()?;
@@ -14,7 +14,7 @@
 //! # Ok::<(), sqlite_fs::Error>(())
 //! ```
 //!
-//! Knows nothing of wasm, processes or descriptors.
+//! Knows nothing about wasm, processes or descriptors.
 
 #![cfg_attr(
     not(test),

@@ -1,7 +1,7 @@
-//! Files that appear whole or not at all: each is made in a private directory beside its target and renamed at the end.
+//! Atomic creation of files: each is written in a private directory next to its target and renamed at the end.
 //!
-//! The directory is locked while its maker lives. A killed process leaves it behind without a lock, and the next maker in
-//! the same place removes it. Knows nothing of what the files contain.
+//! The directory is locked while its creator lives. A killed process leaves it behind unlocked, and the next creator in the same
+//! place removes it. Knows nothing about the content of the files.
 
 #![expect(clippy::disallowed_methods, reason = "this is the place that makes files")]
 
@@ -13,21 +13,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::side::{self, Side};
 
-/// How the names of these directories start; the maker's process id and a number follow.
+/// The prefix of the directory names, followed by the creator's process ID and a number.
 const PREFIX: &str = ".sandlite-new-";
 /// The name of the new file in its directory.
 const NAME: &str = "new";
-/// What SQLite and we keep beside a database.
+/// The files that SQLite and we keep next to a database.
 const BESIDE: [&str; 4] = ["-journal", "-wal", "-shm", "-running"];
 
-/// A directory that only we can enter, locked as long as it is in use and removed when dropped.
+/// A directory that only we can enter, locked while it is in use and removed when dropped.
 pub(crate) struct Scratch {
     path: PathBuf,
     _lock: File,
 }
 
 impl Scratch {
-    /// Creates one in `parent`, and removes those that killed processes left there.
+    /// Creates a directory in `parent`, and removes those that killed processes left there.
     pub(crate) fn new_in(parent: &Path) -> io::Result<Self> {
         sweep(parent);
         loop {
@@ -36,11 +36,11 @@ impl Scratch {
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             match builder.create(&path) {
-                // A process of this number in another container, or one that died.
+                // Left by a process with this ID in another container, or by one that died.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 created => created?,
             }
-            // Another maker may take the directory for a leftover until it is locked: then a new one is needed.
+            // Until it is locked, another creator may remove the directory as a leftover: then a new one is needed.
             match lock(&path) {
                 Ok(Some(lock)) => return Ok(Self { path, _lock: lock }),
                 Ok(None) => {}
@@ -65,7 +65,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A name that this process has not used yet.
+/// Returns a name that this process has not used yet.
 fn next_name() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     format!("{PREFIX}{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
@@ -81,7 +81,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Removes what killed processes of this user left in a directory. Best effort: what cannot be removed stays.
+/// Removes the leftovers of this user's killed processes in a directory, as far as possible.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -99,7 +99,7 @@ fn is_ours(name: &str) -> bool {
     name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')).is_some_and(|(pid, count)| number(pid) && number(count))
 }
 
-// In a directory that many can write, such as `/tmp`, a name proves nothing.
+// In a directory that many users can write, such as `/tmp`, a name proves nothing.
 fn is_own_directory(entry: &std::fs::DirEntry) -> bool {
     let Ok(metadata) = entry.metadata() else { return false };
     #[cfg(target_os = "linux")]
@@ -111,8 +111,8 @@ fn is_own_directory(entry: &std::fs::DirEntry) -> bool {
     metadata.is_dir()
 }
 
-/// A file or directory on its way: written at [`path`](Self::path), visible at its target once it is published. Dropping
-/// it before removes everything.
+/// A file or directory being created: written at [`path`](Self::path), visible at its target once published. Dropping it earlier
+/// removes everything.
 ///
 /// ```
 /// let dir = tempfile::tempdir()?;
@@ -132,11 +132,11 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file or directory that will be at `target`.
+    /// Starts creating a file or directory at `target`.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Disk`] if nothing can be written in the target's directory.
+    /// Returns [`Error::Disk`] if the target's directory is not writable.
     pub fn beside(target: &Path) -> Result<Self, Error> {
         let disk = |source| Error::Disk { path: target.to_owned(), source };
         let parent = parent(target).map_err(disk)?;
@@ -144,13 +144,13 @@ impl NewFile {
         Ok(Self { target: target.to_owned(), path: scratch.path().join(NAME), scratch })
     }
 
-    /// Where to write it.
+    /// Returns the path to write to.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes what this process is making beside `target`, for a process that is about to end in the middle of it.
+    /// Removes everything that this process is creating next to `target`, for a process that is about to exit.
     pub fn abandon(target: &Path) {
         let own = format!("{PREFIX}{}-", std::process::id());
         let Ok(parent) = parent(target) else { return };
@@ -164,21 +164,21 @@ impl NewFile {
         }
     }
 
-    /// The private directory it is written in.
+    /// Returns the private directory.
     pub(crate) fn directory(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// Moves it to its target, where nothing may be.
+    /// Moves it to its target, which must not exist.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Disk`] if something is there, or if it cannot be moved.
+    /// Returns [`Error::Disk`] if the target exists, or if it cannot be moved.
     pub fn publish(self) -> Result<(), Error> {
         rename_to_free(&self.path, &self.target).map_err(|source| self.failed(source))
     }
 
-    /// Moves it to its target in place of a file that may be there, whose permissions it takes.
+    /// Moves it to its target, replacing an existing file and keeping that file's permissions.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl NewFile {
         replace().map_err(|source| self.failed(source))
     }
 
-    /// Publishes a database that is closed. Files that an earlier database of that name left beside it go: SQLite would
+    /// Publishes a closed database. Files that an earlier database of that name left next to it are removed, because SQLite would
     /// read them as part of the new one (T-SNAP-04).
     pub(crate) fn publish_database(self, power_safe: bool) -> Result<(), Error> {
         Side::refuse_if_held(&self.target)?;
@@ -222,14 +222,14 @@ impl NewFile {
     }
 }
 
-/// Removes a database with everything beside it.
+/// Removes a database with all its files.
 pub(crate) fn remove_database(path: &Path) {
     for suffix in BESIDE.iter().chain(&[""]) {
         let _ = std::fs::remove_file(with_suffix(path, suffix));
     }
 }
 
-/// A path with more at its end.
+/// Appends a suffix to a path.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -251,7 +251,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags};
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every filesystem can.
+        // Not every filesystem supports it.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => std::fs::hard_link(from, to),
         result => Ok(result?),
     }
@@ -368,7 +368,7 @@ mod tests {
             let is_abandoned = AtomicBool::new(false);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    // The first file that is missing is the moment at which half of a directory could be published.
+                    // The first missing file is the moment at which an incomplete directory could be published.
                     let files = |path: &Path| std::fs::read_dir(path).map_or(0, Iterator::count);
                     while files(new.path()) == FILES && !is_abandoned.load(Ordering::Relaxed) {
                         std::hint::spin_loop();

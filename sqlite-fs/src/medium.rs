@@ -1,7 +1,7 @@
-//! What a file lies on: SQLite's log needs memory that all its processes share and locks that hold, and a network
+//! The filesystem of a database. SQLite's log needs memory that all its processes share and reliable locks, and a network
 //! filesystem has neither (T-REL-04).
 //!
-//! A filesystem in user space can be either; its mount says which, and one that says nothing known is taken for local.
+//! A filesystem in user space can be either; its mount type decides, and an unknown one is assumed to be local.
 
 #![expect(clippy::disallowed_methods, reason = "the kernel lists mounts in a file")]
 
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::error::Error;
 
-/// Filesystems of other machines, by the number that `statfs` answers with.
+/// Network filesystems, by the number that `statfs` returns.
 const NETWORK: &[(u64, &str)] = &[
     (0x6969, "NFS"),
     (0x517B, "SMB"),
@@ -31,7 +31,7 @@ const NETWORK: &[(u64, &str)] = &[
 
 /// A filesystem in user space.
 const FUSE: u64 = 0x6573_5546;
-/// Those of them that are on the network, by the type that the mount says after `fuse.`.
+/// User-space filesystems on the network, by the mount type after `fuse.`.
 const NETWORK_IN_USER_SPACE: &[&str] = &[
     "sshfs",
     "s3fs",
@@ -47,7 +47,7 @@ const NETWORK_IN_USER_SPACE: &[&str] = &[
     "juicefs",
 ];
 
-/// The network filesystem that these are, if they are one.
+/// Returns the name of the network filesystem, if it is one.
 fn network(magic: u64, mount: impl FnOnce() -> Option<String>) -> Option<String> {
     if magic != FUSE {
         return NETWORK.iter().find(|(number, _)| *number == magic).map(|(_, name)| (*name).to_owned());
@@ -57,7 +57,7 @@ fn network(magic: u64, mount: impl FnOnce() -> Option<String>) -> Option<String>
     NETWORK_IN_USER_SPACE.contains(&name).then(|| name.to_owned())
 }
 
-/// The type of the mount with this device number, in the kernel's list of mounts.
+/// Returns the type of the mount with this device number, from the kernel's list of mounts.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has the list"))]
 fn mount_type(mounts: &str, major: u32, minor: u32) -> Option<String> {
     let device = format!("{major}:{minor}");
@@ -65,19 +65,19 @@ fn mount_type(mounts: &str, major: u32, minor: u32) -> Option<String> {
     line.split(" - ").nth(1)?.split(' ').next().map(str::to_owned)
 }
 
-/// Refuses a database on a network filesystem.
+/// Rejects a database on a network filesystem.
 #[cfg(target_os = "linux")]
 pub(crate) fn refuse_network(path: &Path) -> Result<(), Error> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = if path.exists() { path } else { directory };
-    // A directory that is not there is told of by whoever opens the file.
+    // A missing directory is reported when the file is opened.
     let Ok(found) = rustix::fs::statfs(place) else { return Ok(()) };
     let mount = || {
         let device = rustix::fs::stat(place).ok()?.st_dev;
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
         mount_type(&mounts, rustix::fs::major(device), rustix::fs::minor(device))
     };
-    // The number is 32 bits wide, whatever the field that carries it.
+    // The number has 32 bits, whatever the width of the field.
     match network((found.f_type as u64) & 0xFFFF_FFFF, mount) {
         Some(kind) => Err(Error::NetworkFilesystem { path: path.to_owned(), kind }),
         None => Ok(()),

@@ -1,10 +1,10 @@
-//! A database in memory: its pages as blocks, held once, with the last committed state for any number of readers.
+//! A database in memory: its pages as blocks, stored once, with the last committed state for any number of readers.
 //!
-//! The one writer's pages wait beside the committed ones until it ends its transaction, and then take their places without
-//! being copied. A reader keeps the blocks that were committed when it began. So neither waits for the other, SQLite's cache
-//! stays small (it spills into what waits), and a large commit costs what a small one does.
+//! The single writer's pages are kept next to the committed ones until its transaction ends, and then replace them without being
+//! copied. A reader keeps the blocks that were committed when it started. So neither waits for the other, SQLite's cache stays
+//! small (it spills into the uncommitted pages), and a large commit costs as much as a small one.
 //!
-//! Knows nothing of SQLite; `memory/layer.rs` is how SQLite reaches it.
+//! Knows nothing about SQLite; `memory/layer.rs` connects it to SQLite.
 
 pub(crate) mod layer;
 
@@ -16,24 +16,24 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::store::InoHasher;
 
-/// Bytes of a block: a page of the databases that `build.rs` makes, so that SQLite writes whole ones.
+/// Size of a block: a page of the databases that `build.rs` creates, so that SQLite writes whole blocks.
 const BLOCK_BYTES: usize = 4096;
 
 type Block = [u8; BLOCK_BYTES];
 
-/// Free pages from which on a database is worth making compact: 16 MiB, and a quarter of it.
+/// Minimum number of free pages for compaction: 16 MiB, and a quarter of the database.
 const WORTH_PAGES: u32 = 4096;
 
-/// What a database in memory may hold, as whoever runs its transaction says.
+/// The memory limit of a database, as set by the owner of its transaction.
 pub trait MemoryBudget: Send + Sync {
-    /// Whether the database may hold `bytes` from now on; on a refusal it holds what it held before.
+    /// Requests that the database may hold `bytes` in total; on refusal it keeps its previous size.
     fn hold(&self, bytes: u64) -> bool;
 }
 
-/// A fresh database, made by `build.rs`: copying its pages is much quicker than creating tables.
+/// A fresh database created by `build.rs`: copying its pages is much faster than creating tables.
 static FRESH: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fresh.db"));
 
-/// A block that nobody has written, the same for all databases.
+/// Returns an unwritten block, shared by all databases.
 fn zeros() -> Arc<Block> {
     static ZEROS: OnceLock<Arc<Block>> = OnceLock::new();
     Arc::clone(ZEROS.get_or_init(|| Arc::new([0; BLOCK_BYTES])))
@@ -58,22 +58,22 @@ impl State {
     }
 }
 
-/// A database in memory, for as long as something holds it.
+/// A database in memory, which lives as long as it is referenced.
 pub(crate) struct Memory {
     committed: Mutex<Arc<State>>,
     committed_blocks: AtomicUsize,
-    /// What a running transaction has beside those.
+    /// The uncommitted changes of a running transaction.
     waiting_blocks: AtomicUsize,
 }
 
 impl Memory {
-    /// A fresh database: its blocks are shared with all others until they change.
+    /// Creates a fresh database: its blocks are shared with all others until they change.
     pub(crate) fn fresh() -> Arc<Self> {
         static IMAGE: OnceLock<Arc<State>> = OnceLock::new();
         Arc::new(Self::new(Arc::clone(IMAGE.get_or_init(|| Arc::new(State::of(FRESH))))))
     }
 
-    /// A database that SQLite has still to fill.
+    /// Creates an empty database for SQLite to fill.
     pub(crate) fn empty() -> Arc<Self> {
         Arc::new(Self::new(Arc::default()))
     }
@@ -87,20 +87,20 @@ impl Memory {
         self.committed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The memory that it holds, a running transaction's changes included.
+    /// Returns its memory usage, including a running transaction's changes.
     pub(crate) fn resident(&self) -> u64 {
         let blocks = self.committed_blocks.load(Ordering::Relaxed) + self.waiting_blocks.load(Ordering::Relaxed);
         blocks as u64 * BLOCK_BYTES as u64
     }
 
-    /// Whether so many of its pages are free that it is worth making compact.
+    /// Returns whether it has enough free pages for compaction.
     pub(crate) fn has_much_free(&self) -> bool {
         let state = Arc::clone(&self.lock());
         let number = |at: usize| {
             let bytes = state.blocks.first().and_then(|header| header.get(at..at + 4));
             bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
         };
-        // Where SQLite's header has the number of pages, and of those on the list of free ones.
+        // The offsets of the number of pages and of free pages in SQLite's header.
         let (pages, free) = (number(28), number(36));
         free >= WORTH_PAGES && free >= pages / 4
     }
@@ -113,21 +113,21 @@ impl Memory {
     }
 }
 
-/// Blocks that a transaction has written and not yet committed.
+/// Blocks that a transaction has written but not yet committed.
 #[derive(Default)]
 struct Waiting {
     blocks: HashMap<usize, Arc<Block>, BuildHasherDefault<InoHasher>>,
-    /// How long the database is with them.
+    /// The length of the database including them.
     bytes: usize,
-    /// Committed blocks that still count: those beyond were cut off.
+    /// The number of valid committed blocks; those beyond were truncated.
     kept: usize,
 }
 
-/// One connection's way to a database.
+/// One connection's access to a database.
 pub(crate) struct Handle {
     memory: Arc<Memory>,
     writes: bool,
-    /// What this connection sees, from its first lock to its last.
+    /// The state that this connection sees, from its first lock to its last.
     state: Option<Arc<State>>,
     waiting: Option<Waiting>,
 }
@@ -137,14 +137,15 @@ impl Handle {
         Self { memory, writes, state: None, waiting: None }
     }
 
-    /// From now on this connection sees what is committed now.
+    /// Fixes the state that this connection sees to the committed one.
     pub(crate) fn begin(&mut self) {
         if self.state.is_none() {
             self.state = Some(Arc::clone(&self.memory.lock()));
         }
     }
 
-    /// The transaction is over, committed or taken back: what it wrote is the truth. `goes_on`: still reading.
+    /// Ends a transaction, whether committed or rolled back, and publishes its blocks. `goes_on`: the connection is still
+    /// reading.
     pub(crate) fn end(&mut self, goes_on: bool) {
         if let Some(waiting) = self.waiting.take() {
             self.state = None;
@@ -155,7 +156,7 @@ impl Handle {
 
     fn publish(&self, waiting: Waiting) {
         let mut committed = self.memory.lock();
-        // Copies the list of blocks, not the blocks, and only while a reader has it.
+        // Copies the list of blocks, not the blocks, and only while a reader uses it.
         let state = Arc::make_mut(&mut committed);
         let length = waiting.bytes.div_ceil(BLOCK_BYTES);
         state.blocks.truncate(waiting.kept);
@@ -170,7 +171,7 @@ impl Handle {
         self.memory.waiting_blocks.store(0, Ordering::Relaxed);
     }
 
-    /// How long the database is, as this connection sees it.
+    /// Returns the length of the database as this connection sees it.
     pub(crate) fn bytes(&self) -> usize {
         match (&self.waiting, &self.state) {
             (Some(waiting), _) => waiting.bytes,
@@ -179,14 +180,14 @@ impl Handle {
         }
     }
 
-    /// A block as this connection sees it; `None` if nothing was ever written there.
+    /// Returns a block as this connection sees it; `None` if it was never written.
     fn block<'a>(&'a self, state: &'a State, index: usize) -> Option<&'a Block> {
         let Some(waiting) = &self.waiting else { return state.blocks.get(index).map(|block| &**block) };
         let committed = || state.blocks.get(index).filter(|_| index < waiting.kept);
         waiting.blocks.get(&index).or_else(committed).map(|block| &**block)
     }
 
-    /// Reads from `at` on; what lies beyond the end is zeros. Whether all of it was there.
+    /// Reads from `at` on; bytes beyond the end are zeros. Returns whether all of it existed.
     pub(crate) fn read(&self, mut at: usize, out: &mut [u8]) -> bool {
         let state = match &self.state {
             Some(state) => Arc::clone(state),
@@ -208,14 +209,14 @@ impl Handle {
         tail.is_empty()
     }
 
-    /// Begins to change, unless that has begun.
+    /// Starts a change, unless one has started.
     fn change(&mut self) -> (&State, &mut Waiting) {
         let state: &State = self.state.get_or_insert_with(|| Arc::clone(&self.memory.lock()));
         let begun = || Waiting { bytes: state.bytes, kept: state.blocks.len(), ..Waiting::default() };
         (state, self.waiting.get_or_insert_with(begun))
     }
 
-    /// Writes at `at`; refused to a connection that only reads.
+    /// Writes at `at`; fails for a read-only connection.
     pub(crate) fn write(&mut self, mut at: usize, input: &[u8]) -> bool {
         let Some(end) = at.checked_add(input.len()).filter(|_| self.writes) else { return false };
         let (state, waiting) = self.change();
@@ -228,7 +229,7 @@ impl Handle {
                 Entry::Occupied(block) => block.into_mut(),
                 Entry::Vacant(vacant) => {
                     let before = state.blocks.get(index).filter(|_| index < waiting.kept);
-                    // A block that was there is also in SQLite's journal until the transaction ends.
+                    // An existing block is also in SQLite's journal until the transaction ends.
                     new += 1 + usize::from(before.is_some());
                     let copied = before.filter(|_| piece.len() < BLOCK_BYTES).map_or([0; BLOCK_BYTES], |block| **block);
                     vacant.insert(Arc::new(copied))
@@ -244,7 +245,7 @@ impl Handle {
         true
     }
 
-    /// Sets the length; refused to a connection that only reads.
+    /// Sets the length; fails for a read-only connection.
     pub(crate) fn truncate(&mut self, bytes: usize) -> bool {
         if !self.writes {
             return false;
@@ -339,7 +340,7 @@ mod tests {
         for index in 0..100 {
             assert!(writer.write(index * BLOCK_BYTES, &[2; BLOCK_BYTES]));
         }
-        // The first was there, so that the journal has it too.
+        // The first one existed, so the journal contains it too.
         assert_eq!(memory.resident(), 102 * BLOCK_BYTES as u64);
         writer.end(false);
         assert_eq!(memory.resident(), 100 * BLOCK_BYTES as u64);

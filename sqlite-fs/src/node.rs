@@ -1,4 +1,4 @@
-//! The words of an inode: its number, type, attributes and directory entries.
+//! The types of an inode: its number, type, attributes and directory entries.
 
 /// An inode number.
 pub type Ino = u64;
@@ -13,7 +13,7 @@ pub(crate) const S_IFLNK: u32 = 0o120_000;
 pub(crate) const S_IFIFO: u32 = 0o010_000;
 const S_IFCHR: u32 = 0o020_000;
 
-/// What a file is.
+/// The type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileType {
     /// A regular file.
@@ -22,14 +22,14 @@ pub enum FileType {
     Directory,
     /// A symbolic link.
     Symlink,
-    /// A pipe with a name. Only the name is stored: what goes through it never reaches the database.
+    /// A named pipe. Only the name is stored: data written to it never reaches the database.
     Fifo,
-    /// A device. Never stored: trees that are joined with a database's may have some.
+    /// A device. Never stored, but trees joined with a database may contain some.
     Device,
 }
 
 impl FileType {
-    /// The type in a mode; what AgentFS can store and we cannot (devices, sockets) reads as an empty file.
+    /// Returns the type in a mode; types that AgentFS can store and we cannot (devices, sockets) are read as an empty file.
     #[must_use]
     pub fn of_mode(mode: u32) -> Self {
         match mode & S_IFMT {
@@ -40,7 +40,7 @@ impl FileType {
         }
     }
 
-    /// The `S_IF…` bits.
+    /// Returns the `S_IF…` bits.
     #[must_use]
     pub fn bits(self) -> u32 {
         match self {
@@ -60,17 +60,18 @@ pub struct Stat {
     pub ino: Ino,
     /// Type and permissions, as in `st_mode`.
     pub mode: u32,
-    /// Names; for a directory 2 plus its subdirectories. 0: unlinked, alive only through [`hold`](crate::Transaction::hold).
+    /// Number of names; for a directory 2 plus its subdirectories. 0: unlinked, alive only through
+    /// [`hold`](crate::Transaction::hold).
     pub nlink: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Device number of a device file (only ever read from foreign files).
+    /// Device number of a device file (read only from foreign files).
     pub rdev: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Last access in nanoseconds since 1970 (kept as Linux does with `relatime` and `lazytime`).
+    /// Last access in nanoseconds since 1970 (updated as by Linux with `relatime` and `lazytime`).
     pub atime: i64,
     /// Last change of the content.
     pub mtime: i64,
@@ -79,26 +80,26 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// What it is.
+    /// Returns the type.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         FileType::of_mode(self.mode)
     }
 
-    /// Whether it is a directory.
+    /// Returns whether it is a directory.
     #[must_use]
     pub fn is_dir(&self) -> bool {
         self.file_type() == FileType::Directory
     }
 
-    /// Whether it is a regular file.
+    /// Returns whether it is a regular file.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.file_type() == FileType::File
     }
 }
 
-/// Whether a text can be one name in a directory: whatever else were taken for one could lead elsewhere.
+/// Returns whether a text is a valid name in a directory. Any other text could lead elsewhere.
 pub(crate) fn is_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && name.len() <= crate::Quota::NAME_MAX
 }
@@ -108,10 +109,10 @@ pub(crate) fn is_name(name: &str) -> bool {
 pub struct Entry {
     /// The name.
     pub name: String,
-    /// What it leads to.
+    /// The inode.
     pub ino: Ino,
     /// Its type.
     pub kind: FileType,
-    /// Where to go on after this entry; stays valid whatever else is created or removed.
+    /// The position after this entry; stays valid whatever is created or removed.
     pub cookie: u64,
 }

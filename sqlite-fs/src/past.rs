@@ -1,9 +1,9 @@
-//! The past: what rows were before each version changed them, so that every version can be read in place.
+//! The past: the previous contents of rows, saved by each version that changes them, so that every version can be read in place.
 //!
-//! A transaction that changes anything is a version. Before it changes a row it saves the row in a table beside it
-//! (`save.rs`). The state at a version is, for each key, the first row that a later version saved, or else the present row
-//! (`at.rs`). Numbers of inodes and of entries are never used twice, and each version stores the first number that it did
-//! not use: what a version creates is not saved at all. `docs/format.md` is the specification.
+//! A transaction that changes anything is a version. Before it changes a row it saves the row in a parallel table (`save.rs`).
+//! The state at a version is, for each key, the first row that a later version saved, or else the current row (`at.rs`). Numbers
+//! of inodes and entries are never reused, and each version stores its first unused number, so rows that a version creates are
+//! not saved at all. `docs/format.md` is the specification.
 
 pub(crate) mod at;
 mod changes;
@@ -30,26 +30,26 @@ pub(crate) use versions::{has_strangers, is_label, note_strangers, note_visit, u
 pub(crate) const NUMBER_BITS: u32 = 32;
 /// Bits of an inode's saved row that are its version.
 pub(crate) const VERSION_BITS: u32 = 31;
-/// The highest number of a version.
+/// The maximum number of a version.
 pub(crate) const VERSION_MAX: i64 = i32::MAX as i64;
 
-/// What a saved row is.
+/// The state of a saved row.
 pub(crate) const ROW: i64 = 0;
-/// There was no row.
+/// The row did not exist.
 pub(crate) const ABSENT: i64 = 1;
 
-/// The first number that a row of a version can have.
+/// Returns the lowest row number of a version.
 pub(crate) fn first_id(version: i64) -> i64 {
     version.clamp(0, VERSION_MAX) << NUMBER_BITS
 }
 
-/// The number of an inode's saved row; `None` for an inode number that only a foreign file has.
+/// Returns the number of an inode's saved row; `None` for an inode number that only a foreign file has.
 pub(crate) fn inode_id(ino: Ino, version: i64) -> Option<i64> {
     let ino = u32::try_from(ino).ok()?;
     Some((i64::from(ino) << VERSION_BITS) | version.clamp(0, VERSION_MAX))
 }
 
-/// A list of numbers as bytes: how much each is above the one before, seven bits at a time.
+/// Encodes a list of numbers: the difference of each to the previous one, seven bits at a time.
 pub(crate) fn encode(mut numbers: Vec<Ino>) -> Vec<u8> {
     numbers.sort_unstable();
     numbers.dedup();
@@ -66,7 +66,7 @@ pub(crate) fn encode(mut numbers: Vec<Ino>) -> Vec<u8> {
     bytes
 }
 
-/// The list again; `None` if the bytes are not one.
+/// Decodes the list; `None` if the bytes are invalid.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Ino>> {
     let (mut numbers, mut last, mut step, mut shift) = (Vec::new(), 0u64, 0u64, 0u32);
     for &byte in bytes {
@@ -82,7 +82,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Ino>> {
     (shift == 0).then_some(numbers)
 }
 
-/// The tables that rows are saved in.
+/// The tables of saved rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Table {
     Inode,
@@ -110,7 +110,7 @@ impl Table {
         }
     }
 
-    /// Its columns, in their order.
+    /// Returns its columns, in order.
     #[rustfmt::skip]
     pub(crate) fn columns(self) -> &'static [&'static str] {
         match self {
@@ -127,7 +127,7 @@ impl Table {
         }
     }
 
-    /// The statement that removes all its rows.
+    /// Returns the statement that removes all its rows.
     fn clear(self) -> &'static str {
         match self {
             Self::Inode => "DELETE FROM sandlite_past_inode",
@@ -140,7 +140,7 @@ impl Table {
         }
     }
 
-    /// The statement that removes the rows with lower numbers.
+    /// Returns the statement that removes the rows with lower numbers.
     fn cut(self) -> &'static str {
         match self {
             Self::Inode => "DELETE FROM sandlite_past_inode WHERE id<?1",
@@ -153,7 +153,7 @@ impl Table {
         }
     }
 
-    /// The beginning of a statement that adds rows.
+    /// Returns the beginning of a statement that adds rows.
     pub(crate) fn insert(self) -> &'static str {
         match self {
             Self::Inode => "INSERT INTO sandlite_past_inode",
@@ -167,7 +167,7 @@ impl Table {
     }
 }
 
-/// Which of these tables a file has: each is created with its first row.
+/// The existing tables of a file: each is created with its first row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tables(u8);
 
@@ -189,7 +189,7 @@ impl Tables {
         self.0 & (1 << table as u8) != 0
     }
 
-    /// Those that are there.
+    /// Returns the existing tables.
     pub(crate) fn iter(self) -> impl Iterator<Item = Table> {
         Table::ALL.into_iter().filter(move |table| self.has(*table))
     }
@@ -198,7 +198,7 @@ impl Tables {
 /// The name of the table of labels.
 pub(crate) const LABELS: &str = "sandlite_label";
 
-/// The statements that make a table of the past with its indexes, unless it is there.
+/// Returns the statements that create a table of the past with its indexes, if missing.
 pub(crate) fn making(table: &str) -> String {
     let (itself, index) = (format!(" {table} ("), format!(" ON {table}("));
     format::PAST.split_inclusive(';').filter(|text| text.contains(&itself) || text.contains(&index)).collect()
@@ -208,48 +208,48 @@ pub(crate) fn making(table: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) version: i64,
-    /// The first inode number that no version used.
+    /// The first inode number not used by any version.
     pub(crate) mark: Ino,
-    /// The first number of a directory entry that no version used.
+    /// The first number of a directory entry not used by any version.
     pub(crate) entries: i64,
-    /// Bytes that all versions saved, those of pruned ones included.
+    /// Bytes saved by all versions, including pruned ones.
     pub(crate) total: u64,
-    /// The last version that another program made.
+    /// The last version created by another program.
     pub(crate) outside: i64,
-    /// Whether it has a row. The first version gets its row with the second: a page that is written twice in a large
-    /// transaction costs all checksums of the log between.
+    /// Whether it has a row. The first version gets its row together with the second: writing a page twice in a large transaction
+    /// would recompute all checksums of the log in between.
     pub(crate) is_stored: bool,
 }
 
-/// What a transaction saves.
+/// The state of saving rows in a transaction.
 pub(crate) struct Past {
     /// Whether versions are kept at all.
     pub(crate) keeps: bool,
-    /// Bytes that the past may take.
+    /// Maximum size of the past, in bytes.
     pub(crate) allowed: u64,
     head: Cell<Option<Head>>,
-    /// Another program wrote to the file since the newest version.
+    /// Whether another program wrote to the file since the newest version.
     is_visited: Cell<bool>,
     is_changed: Cell<bool>,
     bytes: Cell<u64>,
-    /// The transaction saves more than the whole budget, so nothing before it can be kept.
+    /// Whether the transaction saves more than the whole budget, so that no earlier version can be kept.
     is_overflowed: Cell<bool>,
-    /// The next number in each table; 0 where nobody has looked.
+    /// The next number in each table; 0 if unknown.
     next: [Cell<i64>; 7],
-    /// The inodes that were saved.
+    /// The saved inodes.
     inodes: RefCell<Vec<Ino>>,
-    /// The inodes that the other program changed, as a list of its version.
+    /// The inodes that the other program changed, as the list of its version.
     strangers: RefCell<Vec<u8>>,
-    /// The tables that the file has; `None` where nobody has looked.
+    /// The existing tables of the file; `None` if unknown.
     tables: Cell<Option<Tables>>,
-    /// The files of which chunks were saved, or were to be; `None` once they are too many to remember.
+    /// The files with saved chunks; `None` if there are too many to remember.
     chunked: RefCell<Option<HashSet<Ino>>>,
 }
 
-/// Files of a transaction whose saved chunks are remembered: the others are looked up.
+/// Maximum number of files whose saved chunks are remembered; others are looked up.
 const CHUNKED_MAX: usize = 1 << 16;
 
-/// What a savepoint remembers of it.
+/// The state at a savepoint.
 #[derive(Clone, Copy)]
 pub(crate) struct PastMark {
     is_changed: bool,
@@ -277,7 +277,7 @@ impl Past {
         }
     }
 
-    /// The tables that the file has, looked up once.
+    /// Returns the existing tables of the file, looked up once.
     pub(crate) fn tables(&self, connection: &Connection) -> rusqlite::Result<Tables> {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
@@ -287,7 +287,7 @@ impl Past {
         Ok(tables)
     }
 
-    /// Creates a table unless it is there.
+    /// Creates a table if it is missing.
     fn make(&self, connection: &Connection, table: Table) -> rusqlite::Result<()> {
         if self.tables(connection)?.has(table) {
             return Ok(());
@@ -297,13 +297,13 @@ impl Past {
         Ok(())
     }
 
-    /// The newest version, read once. A database without versions gets its first, which is the state before any change.
+    /// Returns the newest version, read once. A database without versions gets its first, which is the state before any change.
     pub(crate) fn head(&self, connection: &Connection) -> rusqlite::Result<Head> {
         if let Some(head) = self.head.get() {
             return Ok(head);
         }
         let head = match newest(connection)? {
-            // What it wrote is a version of its own, stored with the next one.
+            // Its changes are a separate version, stored with the next one.
             Some(head) if self.is_visited.get() => {
                 self.strangers.replace(encode(visit::changed(connection, head.version)?));
                 versions::visited(connection, head)?
@@ -315,13 +315,13 @@ impl Past {
         Ok(head)
     }
 
-    /// Says that rows are about to change, and returns the version before.
+    /// Announces that rows are about to change, and returns the previous version.
     pub(crate) fn touch(&self, connection: &Connection) -> rusqlite::Result<Head> {
         self.is_changed.set(true);
         self.head(connection)
     }
 
-    /// Another program wrote to the file while it was open.
+    /// Records that another program wrote to the file while it was open.
     pub(crate) fn visit(&self) {
         self.is_visited.set(true);
     }
@@ -330,17 +330,17 @@ impl Past {
         self.is_changed.get()
     }
 
-    /// Whether rows that are older than this transaction are saved.
+    /// Returns whether rows older than this transaction are saved.
     fn saves(&self) -> bool {
         self.keeps && self.allowed > 0 && !self.is_overflowed.get()
     }
 
-    /// Bytes that the transaction has saved.
+    /// Returns the bytes that the transaction has saved.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
-    /// Saves nothing more in this transaction: there is no room for it, and what is removed has to make some.
+    /// Stops saving in this transaction, because there is no room and removals have to make some.
     pub(crate) fn give_up(&self) {
         self.is_overflowed.set(true);
     }
@@ -364,14 +364,14 @@ impl Past {
         self.inodes.borrow_mut().truncate(mark.inodes);
     }
 
-    /// The versions of the transaction are committed.
+    /// Records that the versions of the transaction are committed.
     pub(crate) fn committed(&self) {
         if self.is_changed.get() {
             self.is_visited.set(false);
         }
     }
 
-    /// The transaction has ended.
+    /// Resets the state after a transaction.
     pub(crate) fn end(&self) {
         self.is_changed.set(false);
         self.bytes.set(0);
@@ -381,7 +381,7 @@ impl Past {
         *self.chunked.borrow_mut() = Some(HashSet::new());
     }
 
-    /// Removes all versions and what they saved: others take their place.
+    /// Removes all versions and saved rows, to be replaced by others.
     pub(crate) fn clear(&self, connection: &Connection) -> rusqlite::Result<()> {
         for table in Tables::of(connection)?.iter() {
             connection.execute_batch(table.clear())?;
@@ -389,21 +389,21 @@ impl Past {
         connection.execute_batch("DELETE FROM sandlite_version")
     }
 
-    /// The file has versions that were taken over as they are: the transaction is none.
+    /// Adopts imported versions: the transaction itself is not one.
     pub(crate) fn adopt(&self) {
         self.end();
         self.forget();
         self.is_visited.set(false);
     }
 
-    /// What is known of the file is no longer so.
+    /// Discards cached knowledge of the file.
     pub(crate) fn forget(&self) {
         self.head.set(None);
         self.tables.set(None);
         self.next.iter().for_each(|next| next.set(0));
     }
 
-    /// A version was stored.
+    /// Records that a version was stored.
     fn set_head(&self, head: Head) {
         self.head.set(Some(head));
     }
@@ -428,7 +428,7 @@ fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
     })
 }
 
-/// The newest version, if there is one.
+/// Returns the newest version, if any.
 pub(crate) fn newest(connection: &Connection) -> rusqlite::Result<Option<Head>> {
     connection
         .prepare_cached("SELECT id, mark, entries, total, outside FROM sandlite_version ORDER BY id DESC LIMIT 1")?

@@ -1,23 +1,23 @@
-//! From a path to a node, exactly as Linux walks it.
+//! Path resolution, exactly as in Linux.
 //!
-//! Generic over [`Tree`], so that whoever joins several trees (mounts) into one walks them with the same rules.
+//! Generic over [`Tree`], so that joined trees (mounts) are walked by the same rules.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use crate::{FileType, FsError, Quota};
 
-/// Longest path in bytes, without the terminating zero that C adds.
+/// Maximum length of a path in bytes, without the terminating zero of C.
 pub const PATH_MAX: usize = 4095;
-/// Most symbolic links followed in one walk.
+/// Maximum number of symbolic links followed in one walk.
 pub const LINKS_MAX: u32 = 40;
 
-/// Bytes of paths that one walk keeps: a million files with long names. A deep tree of long names has paths that are many
-/// times as long as its rows.
+/// Maximum size of the paths kept by one walk: a million files with long names. In a deep tree of long names, paths are many
+/// times as long as the rows.
 const PATHS_MAX: usize = 256 << 20;
 
-/// Makes a walk over a whole tree end whatever its rows say: a directory is entered once, no deeper than a tree can be, and
-/// what is remembered has a limit (T-SNAP-02).
+/// Ensures that a walk over a whole tree terminates whatever its rows contain: a directory is entered once, no deeper than a tree
+/// can be, and memory is limited (T-SNAP-02).
 #[derive(Debug)]
 pub struct Bounds<N> {
     entered: HashSet<N>,
@@ -31,52 +31,53 @@ impl<N> Default for Bounds<N> {
 }
 
 impl<N: Eq + Hash> Bounds<N> {
-    /// Enters a directory, so many levels below the root or the start of the walk. [`FsError::Damaged`] if it was entered
-    /// before, or is deeper than any directory that was made here.
+    /// Enters a directory at this depth below the root or the start of the walk. Returns [`FsError::Damaged`] if it was entered
+    /// before, or is deeper than any valid directory.
     pub fn enter(&mut self, directory: N, depth: usize) -> Result<(), FsError> {
         let is_new = self.entered.insert(directory);
         if is_new && depth <= Quota::DEPTH_MAX as usize { Ok(()) } else { Err(FsError::Damaged) }
     }
 
-    /// Keeps a path. [`FsError::FileTooBig`] if there is no more room.
+    /// Keeps a path. Returns [`FsError::FileTooBig`] if the limit is reached.
     pub fn keep(&mut self, path: &str) -> Result<(), FsError> {
         self.bytes = self.bytes.saturating_add(path.len());
         if self.bytes <= PATHS_MAX { Ok(()) } else { Err(FsError::FileTooBig) }
     }
 }
 
-/// What the walk needs to know of a tree.
+/// The operations on a tree that a walk needs.
 pub trait Tree {
-    /// A node's name for the tree: an inode number, a mount and an inode number, …
+    /// The identifier of a node: an inode number, a mount and an inode number, …
     type Node: Copy;
 
-    /// The node behind `name` in `dir`; `name` is never empty, `.` or `..`. [`FsError::Access`] if `dir` may not be searched.
+    /// Returns the node called `name` in `dir`; `name` is never empty, `.` or `..`. Returns [`FsError::Access`] if `dir` may not
+    /// be searched.
     fn lookup(&self, dir: Self::Node, name: &str) -> Result<(Self::Node, FileType), FsError>;
 
-    /// The directory above; the root is its own.
+    /// Returns the parent directory; the root is its own parent.
     fn parent(&self, dir: Self::Node) -> Result<Self::Node, FsError>;
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     fn readlink(&self, link: Self::Node) -> Result<String, FsError>;
 
-    /// Whether `.` and `..` may be looked up in `dir`: where permissions count, that takes the right to search it.
+    /// Returns whether `.` and `..` may be looked up in `dir`, which requires search permission if permissions apply.
     fn search(&self, dir: Self::Node) -> Result<(), FsError>;
 }
 
-/// What to do with the last component of a path.
+/// How to resolve the last component of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Last {
     /// `stat`, `open`: a symbolic link is followed.
     Follow,
-    /// `lstat`, `O_NOFOLLOW`: it is not, unless a slash follows it.
+    /// `lstat`, `O_NOFOLLOW`: a symbolic link is not followed, unless a slash comes after it.
     NoFollow,
-    /// `open` with `O_CREAT`: followed, unless a slash follows it: that is an error whatever it leads to.
+    /// `open` with `O_CREAT`: followed, but a slash after it is an error whatever it leads to.
     Create,
-    /// `mkdir`, `unlink`, `rename`, …: never; the operation is about the name itself.
+    /// `mkdir`, `unlink`, `rename`, …: never followed; the operation applies to the name itself.
     Entry,
 }
 
-/// The flags of `open` that decide about the path; the default is `O_RDONLY`.
+/// The flags of `open` that affect path resolution; the default is `O_RDONLY`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open {
     /// `O_WRONLY` or `O_RDWR`
@@ -85,7 +86,7 @@ pub struct Open {
     pub create: bool,
     /// `O_EXCL`
     pub exclusive: bool,
-    /// `O_TRUNC`; emptying the file is up to the caller.
+    /// `O_TRUNC`; the caller empties the file.
     pub truncate: bool,
     /// `O_DIRECTORY`
     pub directory: bool,
@@ -94,7 +95,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// How to walk a path for it.
+    /// Returns how to resolve the last component.
     #[must_use]
     pub fn last(&self) -> Last {
         match (self.create, self.exclusive || self.no_follow) {
@@ -106,12 +107,12 @@ impl Open {
     }
 }
 
-/// What `open` is to do.
+/// The result of path resolution for `open`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened<'a, N> {
     /// Use this node.
     Existing(N, FileType),
-    /// Create a file of this name in [`Resolved::parent`].
+    /// Create a file with this name in [`Resolved::parent`].
     New(&'a str),
 }
 
@@ -128,18 +129,18 @@ pub enum Name {
     Root,
 }
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved<N> {
-    /// The directory that has (or would have) the last name.
+    /// The directory that contains (or would contain) the last name.
     pub parent: N,
     /// The last name.
     pub name: Name,
     /// The node and its type, if it exists.
     pub node: Option<(N, FileType)>,
-    /// Why there is no node: `NoEntry`, or for [`Last::Entry`] what else the last lookup said.
+    /// The reason if there is no node: `NoEntry`, or for [`Last::Entry`] another error of the last lookup.
     pub missing: FsError,
-    /// Whether the path ended with a slash: then only a directory will do.
+    /// Whether the path ended with a slash, so that only a directory is valid.
     pub slash: bool,
 }
 
@@ -152,17 +153,17 @@ impl<N: Copy> Resolved<N> {
         Self { parent, name: Name::Normal(name.to_owned()), node: None, missing, slash }
     }
 
-    /// An entry that a listing gave.
+    /// Creates the result for an entry of a listing.
     pub(crate) fn entry(parent: N, name: String, node: (N, FileType)) -> Self {
         Self::found(parent, Name::Normal(name), node, false)
     }
 
-    /// The node, which must exist.
+    /// Returns the node, which must exist.
     pub fn existing(&self) -> Result<(N, FileType), FsError> {
         self.node.ok_or(self.missing)
     }
 
-    /// The name for `mkdir`: free, and an ordinary one.
+    /// Returns the name for `mkdir`, which must be unused and ordinary.
     pub fn for_mkdir(&self) -> Result<&str, FsError> {
         match (&self.name, self.node) {
             (Name::Normal(name), None) if self.missing == FsError::NoEntry => Ok(name),
@@ -171,7 +172,7 @@ impl<N: Copy> Resolved<N> {
         }
     }
 
-    /// What `open` is to do, after a walk with [`Open::last`].
+    /// Returns what `open` must do, after a walk with [`Open::last`].
     pub fn for_open(&self, open: &Open) -> Result<Opened<'_, N>, FsError> {
         if open.create && self.slash && matches!(self.name, Name::Normal(_)) {
             return Err(FsError::IsDirectory);
@@ -198,13 +199,13 @@ impl<N: Copy> Resolved<N> {
         Ok(Opened::Existing(node, kind))
     }
 
-    /// The name for a new link, symbolic link or node: free, ordinary, and without a slash after it.
+    /// Returns the name for a new link, symbolic link or node, which must be unused, ordinary, and without a trailing slash.
     pub fn for_new(&self) -> Result<&str, FsError> {
         let name = self.for_mkdir()?;
         if self.slash { Err(FsError::NoEntry) } else { Ok(name) }
     }
 
-    /// The name for `unlink`. That it is a directory's is for the removal to say: permissions come before that.
+    /// Returns the name for `unlink`. Does not check for a directory; `unlink` reports EISDIR after checking permissions.
     pub fn for_unlink(&self) -> Result<&str, FsError> {
         let Name::Normal(name) = &self.name else { return Err(FsError::IsDirectory) };
         match self.existing()? {
@@ -214,7 +215,7 @@ impl<N: Copy> Resolved<N> {
         }
     }
 
-    /// The name for `rmdir`. That it is not a directory's is for the removal to say.
+    /// Returns the name for `rmdir`. Does not check for a directory; `rmdir` reports ENOTDIR.
     pub fn for_rmdir(&self) -> Result<&str, FsError> {
         match &self.name {
             Name::Normal(name) => self.existing().map(|_| name.as_str()),
@@ -224,7 +225,7 @@ impl<N: Copy> Resolved<N> {
         }
     }
 
-    /// The two names for `rename`, from `self` to `to`.
+    /// Returns the two names for `rename`, from `self` to `to`.
     pub fn for_rename<'a>(&'a self, to: &'a Self) -> Result<(&'a str, &'a str), FsError> {
         let (Name::Normal(old), Name::Normal(new)) = (&self.name, &to.name) else { return Err(FsError::Busy) };
         let (_, kind) = self.existing()?;
@@ -238,10 +239,10 @@ impl<N: Copy> Resolved<N> {
     }
 }
 
-/// Walks `path` from `root` if it is absolute, else from `cwd` (which is a directory).
+/// Walks `path` from `root` if it is absolute, else from the directory `cwd`.
 ///
-/// A missing last component is no error here: `node` is `None`, and with [`Last::Follow`] `parent` and `name` say where a
-/// dangling link points, which is where `open` creates the file.
+/// A missing last component is not an error here: `node` is `None`, and with [`Last::Follow`] `parent` and `name` are the target
+/// of a dangling link, which is where `open` creates the file.
 pub fn resolve<T: Tree + ?Sized>(
     tree: &T,
     root: T::Node,
@@ -294,8 +295,8 @@ pub fn resolve<T: Tree + ?Sized>(
             let (node, kind) = match tree.lookup(dir, name) {
                 Ok(found) => found,
                 Err(FsError::NoEntry) if is_last => return Ok(Resolved::absent(dir, name, FsError::NoEntry, slash)),
-                // Linux looks the last names up after it has walked to all of them: `rename` has two.
-                // That it may not look is found on the way.
+                // Linux looks up the last names after it has walked to all of them (`rename` has two), but checks search
+                // permission on the way.
                 Err(error) if is_last && last == Last::Entry && error != FsError::Access => {
                     return Ok(Resolved::absent(dir, name, error, slash));
                 }

@@ -1,6 +1,6 @@
-//! Whether a database is still at its path: a file that was replaced or removed keeps what is written to it from everybody.
+//! Detects whether a database is still at its path: changes to a file that was replaced or removed would be lost.
 //!
-//! Files are compared by device and inode. Content that is written into the same file is not noticed.
+//! Files are compared by device and inode. Content written into the same file is not detected.
 
 #![expect(clippy::disallowed_methods, reason = "this is the place that looks where a database is")]
 
@@ -14,27 +14,27 @@ use crate::making::with_suffix;
 /// Device and inode.
 type Identity = (u64, u64);
 
-/// Where an open database is, and which files are there.
+/// The path of an open database, and the identity of its files.
 pub(crate) struct Place {
     path: PathBuf,
     database: Identity,
-    /// The write-ahead log of a writer; a reader's comes and goes with its writer.
+    /// The write-ahead log of a writer; a reader's log comes and goes with its writer.
     log: Option<(PathBuf, Identity)>,
-    /// The index of the log, which is beside it.
+    /// The index of the log, next to it.
     index: PathBuf,
 }
 
 impl Place {
-    /// Notes the files that a reader has open.
+    /// Records the files that a reader has open.
     pub(crate) fn of_reader(path: &Path) -> Result<Self, Error> {
         let database = identity(path).ok_or_else(|| Error::Moved { path: path.to_owned() })?;
         Ok(Self { path: path.to_owned(), database, log: None, index: PathBuf::new() })
     }
 
-    /// Notes the files that the writer has open.
+    /// Records the files that the writer has open.
     pub(crate) fn of_writer(path: &Path, connection: &Connection) -> Result<Self, Error> {
         let mut place = Self::of_reader(path)?;
-        // SQLite follows a symbolic link before it names the log.
+        // SQLite resolves a symbolic link before it derives the name of the log.
         let file = Path::new(connection.path().unwrap_or_default());
         let log = with_suffix(file, "-wal");
         place.index = with_suffix(file, "-shm");
@@ -56,8 +56,8 @@ impl Place {
         self.log.as_ref().is_none_or(|(path, log)| identity(path) == Some(*log))
     }
 
-    /// Before the writer closes: SQLite leaves the log of a moved database where it is, and would read it as part of the
-    /// database that has its name now. What is committed goes into the file, wherever that is.
+    /// Called before the writer closes: SQLite leaves the log of a moved database where it is, and would read it as part of the
+    /// database that now has that name. Copies committed data into the file, wherever it is.
     pub(crate) fn leave(&self, connection: &Connection) {
         let Some((log, _)) = self.log.as_ref().filter(|_| !self.has_database() && self.has_log()) else { return };
         let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
@@ -68,9 +68,9 @@ impl Place {
     }
 }
 
-/// Whether a database has a log that says nothing: what a reader leaves.
+/// Returns whether a database has an empty log, which a reader leaves behind.
 pub(crate) fn has_empty_log(path: &Path) -> bool {
-    // SQLite follows a symbolic link before it names the log.
+    // SQLite resolves a symbolic link before it derives the name of the log.
     let log = std::fs::canonicalize(path).map(|path| with_suffix(&path, "-wal"));
     log.and_then(std::fs::metadata).is_ok_and(|metadata| metadata.len() == 0)
 }

@@ -1,4 +1,4 @@
-//! The last committed state, read through a connection of its own.
+//! Reading the last committed state through a separate connection.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use crate::quota::{Counts, Usage};
 use crate::rows;
 use crate::sessions;
 
-/// Reads what is committed. Each call sees one state, also when it needs many rows; the next call sees the newest.
+/// Reads the committed state. Each call sees one state even if it reads many rows; the next call sees the newest.
 pub struct Reader {
     /// `None` only while dropping.
     connection: Option<(Connection, Patience)>,
     shared: Arc<Shared>,
     depth: Cell<u32>,
-    /// One state is read until the end.
+    /// Whether one state is read until the end.
     is_held: bool,
-    /// Which commits the last state had seen.
+    /// The commits that the last state included.
     mark: Cell<u64>,
-    /// The version that is read; `None`: what is committed.
+    /// The version being read; `None`: the committed state.
     at: Cell<Option<At>>,
     listed: RefCell<Listed>,
-    /// What was seen of that version.
+    /// The cache of that version.
     seen: RefCell<Remembered>,
 }
 
@@ -56,7 +56,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoVersion`] if there is no such version.
+    /// Returns [`Error::NoVersion`] if the version does not exist.
     pub fn at(mut self, version: i64) -> Result<Self, Error> {
         let (connection, patience) = self.connection.as_ref().ok_or(FsError::Io)?;
         patience.refill();
@@ -65,8 +65,8 @@ impl Reader {
         Ok(self)
     }
 
-    /// Reads one state from now on, however long the reader lives. An operation ends with [`FsError::Interrupted`] once `is_over`
-    /// returns true; it is called every few microseconds.
+    /// Reads one state from now on, for the lifetime of the reader. An operation fails with [`FsError::Interrupted`] once
+    /// `is_over` returns true; it is called every few microseconds.
     ///
     /// ```
     /// # use sqlite_fs::Database;
@@ -97,7 +97,7 @@ impl Reader {
         Ok(self)
     }
 
-    /// The attributes of the node that a name of a directory leads to.
+    /// Returns the attributes of the node with a name in a directory.
     pub fn entry_stat(&self, dir: Ino, name: &str) -> Result<Stat, FsError> {
         self.rows(|connection| {
             let ino = self.entry(connection, dir, name)?.ok_or(FsError::NoEntry)?;
@@ -106,7 +106,7 @@ impl Reader {
         .map_err(|fault| fault.as_fs())
     }
 
-    /// Runs `work` outside of a state.
+    /// Runs `work` outside a state.
     pub(crate) fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         let (connection, patience) = self.connection.as_ref().ok_or(FsError::Io)?;
         patience.refill();
@@ -117,18 +117,18 @@ impl Reader {
         self.shared.chunk_bytes()
     }
 
-    /// The version that is read.
+    /// Returns the version being read.
     pub(crate) fn version_read(&self) -> Option<At> {
         self.at.get()
     }
 
-    /// Operations on paths.
+    /// Returns operations on paths.
     #[must_use]
     pub fn fs(&self) -> Fs<'_, Self> {
         Fs::new(self)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
         Ok(self.rows(|connection| match self.at.get() {
             None => Ok(kv::get(connection, key)?),
@@ -136,7 +136,7 @@ impl Reader {
         })?)
     }
 
-    /// The keys that start with `prefix`, in order.
+    /// Returns the keys that start with `prefix`, in order.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         Ok(self.rows(|connection| match self.at.get() {
             None => Ok(kv::keys(connection, prefix)?),
@@ -144,7 +144,8 @@ impl Reader {
         })?)
     }
 
-    /// The keys that start with `prefix` and come after `after`, in order: at most `most`, of at most `bytes` in all, but always one.
+    /// Returns the keys that start with `prefix` and sort after `after`, in order: at most `most` keys with at most `bytes` in
+    /// total, but always one.
     pub fn keys_after(&self, prefix: &str, after: Option<&str>, most: usize, bytes: usize) -> Result<KeyPage, Error> {
         Ok(self.rows(|connection| match self.at.get() {
             None => Ok(kv::keys_after(connection, prefix, after, most, bytes)?),
@@ -152,7 +153,7 @@ impl Reader {
         })?)
     }
 
-    /// What a part of a session left.
+    /// Returns the state of a part of a session.
     pub fn session(&self, name: &str, part: &str) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.rows(|connection| match self.at.get() {
             None => Ok(sessions::get(connection, name, part)?),
@@ -160,7 +161,7 @@ impl Reader {
         })?)
     }
 
-    /// The names of all sessions, in order.
+    /// Returns the names of all sessions, in order.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
         Ok(self.rows(|connection| match self.at.get() {
             None => Ok(sessions::names(connection)?),
@@ -168,33 +169,33 @@ impl Reader {
         })?)
     }
 
-    /// Recorded calls, newest first.
+    /// Returns recorded calls, newest first.
     pub fn calls(&self, filter: &Filter) -> Result<Vec<Call>, Error> {
         Ok(self.rows(|connection| Ok(calls::list(connection, filter)?))?)
     }
 
-    /// One recorded call.
+    /// Returns one recorded call.
     pub fn call(&self, id: i64) -> Result<Option<Call>, Error> {
         Ok(self.rows(|connection| Ok(calls::get(connection, id)?))?)
     }
 
-    /// The first `most` bytes of a call's standard output and of its standard error, each with its whole length. Only they are
-    /// read, however much there is.
+    /// Returns the first `most` bytes of a call's standard output and standard error, each with its total length. Only these
+    /// bytes are read.
     pub fn output(&self, id: i64, most: usize) -> Result<[(Vec<u8>, u64); 2], Error> {
         Ok(self.rows(|connection| Ok(calls::output(connection, id, most)?))?)
     }
 
-    /// What is used.
+    /// Returns the usage.
     pub fn used(&self) -> Result<Usage, Error> {
         Ok(self.rows(|connection| Ok(budget::used(connection)?))?)
     }
 
-    /// How many of what there are.
+    /// Returns the number of objects.
     pub fn counts(&self) -> Result<Counts, Error> {
         Ok(self.rows(|connection| Ok(rows::counts(connection)?))?)
     }
 
-    /// Lets a longer operation go on with its next part.
+    /// Grants the next part of a longer operation its full work limit.
     pub(crate) fn refill(&self) {
         if let Some((_, patience)) = &self.connection {
             patience.refill();
@@ -218,19 +219,19 @@ impl Reader {
         result
     }
 
-    /// What is known of a file's content.
+    /// Returns the cached facts about a file's content.
     pub(crate) fn known_content(&self, stat: &Stat) -> Option<Content> {
         self.shared.contents.get(stat).filter(|_| self.at.get().is_none())
     }
 
-    /// Keeps what was read of a file in the last state.
+    /// Caches facts about a file in the last state.
     pub(crate) fn keep_known_content(&self, stat: &Stat, content: Content) {
         if self.at.get().is_none() {
             self.shared.contents.keep(self.mark.get(), stat, content);
         }
     }
 
-    /// Whether a file has several names. Who only reads is not told of commits, and finds it out each time.
+    /// Returns whether a file has several names. A read-only database is not notified of commits and determines it each time.
     pub(crate) fn links_known(&self, find: impl FnOnce() -> rusqlite::Result<bool>) -> rusqlite::Result<bool> {
         if self.shared.is_read_only() { find() } else { self.shared.contents.links(find) }
     }
@@ -311,7 +312,7 @@ impl Tree for Reader {
         .map_err(|fault| fault.as_fs())
     }
 
-    /// A reader is the host's.
+    /// A reader belongs to the host.
     fn search(&self, _: Ino) -> Result<(), FsError> {
         Ok(())
     }
@@ -384,7 +385,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         let Some((mut connection, patience)) = self.connection.take() else { return };
         if self.is_held {
-            // Whoever has it next is not stopped by what stopped this one.
+            // The next user of the connection must not be interrupted.
             patience.refill();
             let is_free = patience.watch(&mut connection, || false).is_ok() && connection.execute_batch("COMMIT").is_ok();
             if !is_free {

@@ -1,7 +1,7 @@
 //! The statements that read rows, shared by the writing store and by readers.
 //!
-//! Whoever made the file may have lied (T-SNAP-02): types, ranges and names are checked as they are read, and a lie is
-//! damage, never a value made up instead.
+//! The file is untrusted (T-SNAP-02): types, ranges and names are checked when they are read, and an invalid value is damage,
+//! never replaced by an invented one.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
@@ -12,12 +12,12 @@ use crate::quota::{Counts, Usage};
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Seconds and nanoseconds, as the table has them.
+/// Splits a time into seconds and nanoseconds, as in the table.
 pub(crate) fn split(time: i64) -> (i64, i64) {
     (time.div_euclid(NANOS), time.rem_euclid(NANOS))
 }
 
-/// Nanoseconds since 1970; what does not fit is clamped.
+/// Returns nanoseconds since 1970, clamped to the valid range.
 pub(crate) fn join(seconds: i64, nanos: i64) -> i64 {
     seconds.saturating_mul(NANOS).saturating_add(nanos.clamp(0, NANOS - 1))
 }
@@ -26,18 +26,18 @@ pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number that must be one and in its range.
+/// Reads a number and checks its range.
 pub(crate) fn number<T: TryFrom<i64>>(row: &Row<'_>, column: usize, of: &'static str) -> rusqlite::Result<T> {
     let number = row.get_ref(column)?.as_i64().map_err(|_| damaged(format!("{of} is not a number")))?;
     T::try_from(number).map_err(|_| damaged(format!("{of} is {number}")))
 }
 
-/// The number of an inode in an entry.
+/// Reads the inode number of an entry.
 pub(crate) fn ino(row: &Row<'_>, column: usize) -> rusqlite::Result<Ino> {
     number(row, column, "the inode number of an entry")
 }
 
-/// A name in a directory. The one place where names come out of a file: nothing after it can be led elsewhere by one.
+/// Reads a name in a directory. Names are read from the file only here, so a name can never lead elsewhere.
 pub(crate) fn name<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     let name = row.get_ref(column)?.as_str().map_err(|_| damaged("a name is not text"))?;
     if is_name(name) {
@@ -47,7 +47,7 @@ pub(crate) fn name<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a 
     }
 }
 
-/// A number of bytes; 0 where the file has nonsense.
+/// Reads a number of bytes; 0 if it is invalid.
 pub(crate) fn bytes(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, Option<i64>>(index)?.map_or(0, |number| u64::try_from(number).unwrap_or(0)))
 }
@@ -62,7 +62,7 @@ pub(crate) fn inode(connection: &Connection, ino: Ino) -> rusqlite::Result<Optio
         .optional()
 }
 
-/// The attributes in a row that begins with them, in the order above.
+/// Reads the attributes from a row with the columns above.
 pub(crate) fn stat(row: &Row<'_>, ino: Ino) -> rusqlite::Result<Stat> {
     let mode = u32::from(number::<u16>(row, 0, "the mode of an inode")?);
     let stored: u32 = number(row, 1, "the link count of an inode")?;
@@ -82,10 +82,10 @@ pub(crate) fn stat(row: &Row<'_>, ino: Ino) -> rusqlite::Result<Stat> {
     })
 }
 
-/// Up to this size an inode's word is taken: reading finds out soon enough.
+/// Up to this size an inode's size is trusted, because reading soon detects an error.
 const SIZE_TRUSTED: u64 = 1 << 20;
 
-/// Refuses a file that claims to be larger than the whole database: every byte of a file is stored, zeros too.
+/// Rejects a file that claims to be larger than the whole database: every byte of a file is stored, including zeros.
 pub(crate) fn check_size(connection: &Connection, stat: &Stat) -> rusqlite::Result<()> {
     if stat.size <= SIZE_TRUSTED || !stat.is_file() {
         return Ok(());
@@ -95,7 +95,7 @@ pub(crate) fn check_size(connection: &Connection, stat: &Stat) -> rusqlite::Resu
     if signed(stat.size) <= stored {
         return Ok(());
     }
-    Err(damaged(format!("inode {} claims {} bytes, and the whole database has {stored}", stat.ino, stat.size)))
+    Err(damaged(format!("inode {} claims {} bytes, but the whole database has {stored}", stat.ino, stat.size)))
 }
 
 pub(crate) fn dentry(connection: &Connection, dir: Ino, name: &str) -> rusqlite::Result<Option<Ino>> {
@@ -105,7 +105,7 @@ pub(crate) fn dentry(connection: &Connection, dir: Ino, name: &str) -> rusqlite:
         .optional()
 }
 
-/// One place where an inode is; scans the table, so the answer is worth remembering.
+/// Returns one place of an inode. Scans the table, so the result should be cached.
 pub(crate) fn place(connection: &Connection, of: Ino) -> rusqlite::Result<Option<(Ino, String)>> {
     connection
         .prepare_cached("SELECT parent_ino, name FROM fs_dentry WHERE ino=?1 LIMIT 1")?
@@ -113,7 +113,7 @@ pub(crate) fn place(connection: &Connection, of: Ino) -> rusqlite::Result<Option
         .optional()
 }
 
-/// Entries after `cookie`; `kind_of` knows the type where the inode has no row yet.
+/// Returns the entries after `cookie`; `kind_of` returns the type if the inode has no row yet.
 pub(crate) fn entries(
     connection: &Connection,
     dir: Ino,
@@ -134,7 +134,7 @@ pub(crate) fn entries(
             _ => FileType::of_mode(u32::from(number::<u16>(row, 3, "the mode of an inode")?)),
         };
         let cookie = number(row, 0, "the number of an entry")?;
-        // Damaged pages can show a row again and again.
+        // Damaged pages can return a row repeatedly.
         if entries.last().is_some_and(|last| last.cookie >= cookie) {
             return Err(damaged(format!("the entries of directory {dir} are out of order")));
         }
@@ -147,7 +147,7 @@ pub(crate) fn has_entries(connection: &Connection, dir: Ino) -> rusqlite::Result
     connection.prepare_cached("SELECT 1 FROM fs_dentry WHERE parent_ino=?1 LIMIT 1")?.exists([signed(dir)])
 }
 
-/// Hands the stored bytes of a chunk to `take`; `None` if there is no such row. A longer one than a chunk is not read.
+/// Passes the stored bytes of a chunk to `take`; `None` if the row does not exist. A row longer than a chunk is not read.
 pub(crate) fn chunk<T>(
     connection: &Connection,
     ino: Ino,
@@ -163,8 +163,8 @@ pub(crate) fn chunk<T>(
     Ok(Some(take(data)))
 }
 
-/// Reads a stored chunk or a part of it: only the pages that have it, and without a copy in between. Returns how many
-/// bytes of `out` are stored; the rest is zeros. `None` if there is no such row.
+/// Reads a stored chunk or a part of it: only the necessary pages, without an intermediate copy. Returns how many bytes of `out`
+/// are stored; the rest are zeros. `None` if the row does not exist.
 pub(crate) fn part(
     connection: &Connection,
     ino: Ino,
@@ -187,7 +187,7 @@ pub(crate) fn part(
     Ok(Some(stored))
 }
 
-/// The error for a chunk that is shorter than its file says. Every byte of a file is stored, so none is made up for it.
+/// Creates the error for a chunk that is shorter than required by its file. Every byte of a file is stored, so none is invented.
 pub(crate) fn short_chunk(ino: Ino, index: u64) -> rusqlite::Error {
     damaged(format!("inode {ino}: chunk {index} is missing or too short"))
 }
@@ -201,7 +201,7 @@ pub(crate) fn copy(data: &[u8], start: usize, out: &mut [u8]) {
     tail.fill(0);
 }
 
-/// Longest target of a symbolic link.
+/// Maximum length of a symbolic link's target.
 pub(crate) const TARGET_MAX: usize = 4095;
 
 pub(crate) fn target(connection: &Connection, ino: Ino) -> rusqlite::Result<Option<String>> {
@@ -211,17 +211,17 @@ pub(crate) fn target(connection: &Connection, ino: Ino) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// The target in the first column of a row.
+/// Reads the target in the first column of a row.
 pub(crate) fn target_of(row: &Row<'_>, ino: Ino) -> rusqlite::Result<String> {
     let target = row.get_ref(0)?.as_str().map_err(|_| damaged(format!("the target of link {ino} is not text")))?;
     if target.is_empty() || target.len() > TARGET_MAX || target.contains('\0') {
-        return Err(damaged(format!("the target of link {ino} is empty, too long or has a zero byte")));
+        return Err(damaged(format!("the target of link {ino} is empty, too long or contains a zero byte")));
     }
     Ok(target.to_owned())
 }
 
-/// Rows are counted one by one, not by `count(*)`: that walks pages inside SQLite, where nothing can stop it, and damaged
-/// pages can lead it round in circles. `total` does not overflow.
+/// Rows are counted one by one, not by `count(*)`, which walks pages inside SQLite where it cannot be interrupted, and damaged
+/// pages can form a cycle. `total` does not overflow.
 pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
     connection
         .prepare_cached(
@@ -236,7 +236,7 @@ pub(crate) fn usage(connection: &Connection) -> rusqlite::Result<Usage> {
         })
 }
 
-/// How many of what there are.
+/// Returns the number of objects.
 pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|n| u64::try_from(n).unwrap_or(0));
     let of_type = |bits: u32| number(&format!("SELECT count(*) FROM fs_inode WHERE (mode & {S_IFMT})={bits}"));
@@ -251,13 +251,13 @@ pub(crate) fn counts(connection: &Connection) -> rusqlite::Result<Counts> {
     })
 }
 
-/// Whether the file has a table. SQLite's own function for that looks at the schema as the connection last saw it, and misses
-/// a table that another one has created since.
+/// Returns whether the file has a table. SQLite's own function uses the schema as last seen by the connection, and misses a table
+/// that another connection has created since.
 pub(crate) fn has_table(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM main.sqlite_schema WHERE type='table' AND name=?1")?.exists([table])
 }
 
-/// The number after that of a file's last chunk.
+/// Returns the number after that of a file's last chunk.
 pub(crate) fn chunk_end(connection: &Connection, ino: Ino) -> rusqlite::Result<u64> {
     let last: Option<i64> = connection
         .prepare_cached("SELECT max(chunk_index) FROM fs_data WHERE ino=?1")?
@@ -265,10 +265,10 @@ pub(crate) fn chunk_end(connection: &Connection, ino: Ino) -> rusqlite::Result<u
     Ok(last.map_or(0, |last| u64::try_from(last).unwrap_or(0) + 1))
 }
 
-/// The largest inode number: what every SDK can hold in its number type.
+/// The maximum inode number: the largest that every SDK can represent.
 pub(crate) const INO_MAX: u64 = 1 << 53;
 
-/// The next free inode number.
+/// Returns the next free inode number.
 pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
     let last: i64 = connection.prepare_cached("SELECT coalesce(max(ino), 1) FROM fs_inode")?.query_row([], |row| row.get(0))?;
     match u64::try_from(last.max(1)) {
@@ -277,13 +277,13 @@ pub(crate) fn next_ino(connection: &Connection) -> rusqlite::Result<Ino> {
     }
 }
 
-/// The next free number of a directory entry.
+/// Returns the next free number of a directory entry.
 pub(crate) fn next_entry(connection: &Connection) -> rusqlite::Result<i64> {
     let last: i64 = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM fs_dentry")?.query_row([], |row| row.get(0))?;
     if last < signed(INO_MAX) { Ok(last.max(0) + 1) } else { Err(damaged(format!("entry {last} leaves no room for new ones"))) }
 }
 
-/// The next free number of a call.
+/// Returns the next free number of a call.
 pub(crate) fn next_call(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT coalesce(max(id), 0) FROM tool_calls")?

@@ -1,6 +1,6 @@
-//! The tables: AgentFS 0.4 as its SDKs 0.6.4 expect them, ours beside them, and how a connection is set up.
+//! The tables: AgentFS 0.4 as its SDKs 0.6.4 expect them, our own tables, and the settings of connections.
 //!
-//! AgentFS's engine refuses a file that has triggers, virtual tables or generated columns: there are none.
+//! AgentFS's engine rejects a file with triggers, virtual tables or generated columns, so there are none.
 
 pub(crate) mod migrations;
 
@@ -16,15 +16,15 @@ use crate::quota::Quota;
 use crate::store::write;
 use crate::{known, past, rows, stranger};
 
-/// Measured: 16 KiB pages halve the cost of small files against SQLite's 4 KiB.
+/// Measured: 16 KiB pages halve the cost of small files compared with SQLite's 4 KiB.
 const PAGE_BYTES: u32 = 16 * 1024;
-/// What SQLite itself may cache for the writer, in KiB.
+/// Size of SQLite's own cache for the writer, in KiB.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
 /// The same for a reader.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 
-/// What SQLite takes from a file, and for one statement of ours. The longest honest value is what a command printed, 64 MB
-/// under the widest preset; the rest is several times what our own statements need.
+/// SQLite's limits for values from a file and for our statements. The longest legitimate value is a command's output, 64 MB under
+/// the most permissive preset; the other limits are several times what our own statements need.
 const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_LENGTH, 128 << 20),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10),
@@ -39,7 +39,7 @@ const LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// Closes the doors that a hostile file could come through, before anything is read.
+/// Disables features that a hostile file could exploit, before anything is read.
 pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (limit, value) in LIMITS {
         connection.set_limit(*limit, *value)?;
@@ -48,7 +48,7 @@ pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    // Otherwise a statement with `column=?` is compiled again each time a value is bound.
+    // Otherwise a statement with `column=?` is recompiled each time a value is bound.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
@@ -57,7 +57,7 @@ pub(crate) fn harden(connection: &Connection) -> rusqlite::Result<()> {
 /// How long SQLite waits for a program that ignores our lock.
 pub(crate) const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Settings of the writing connection.
+/// Configures the writing connection.
 pub(crate) fn tune_writer(
     connection: &Connection,
     file: bool,
@@ -80,7 +80,7 @@ pub(crate) fn tune_writer(
     connection.busy_timeout(BUSY)
 }
 
-/// Settings of a reading connection.
+/// Configures a reading connection.
 pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
     harden(connection)?;
     connection.execute_batch(&format!(
@@ -90,20 +90,20 @@ pub(crate) fn tune_reader(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)
 }
 
-/// Makes a fresh database.
+/// Creates a fresh database.
 pub(crate) fn create(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     connection.execute_batch(&format::fresh(now, ""))
 }
 
-/// Says when a database that was copied from a fresh one began.
+/// Sets the creation time of a database that was copied from a fresh one.
 pub(crate) fn begin_at(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     write::set_root_times(connection, now)
 }
 
-/// Switches a file to the write-ahead log, unless it is.
+/// Switches a file to the write-ahead log, if necessary.
 ///
-/// The switch itself goes through a rollback journal. Were its removal lost in a power cut, the journal would come back
-/// and undo the switch, and with it what the log has since: `EXTRA` waits for the directory too.
+/// The switch itself uses a rollback journal. If its removal were lost in a power failure, the journal would reappear and undo
+/// the switch, and with it the later content of the log: `EXTRA` also syncs the directory.
 pub(crate) fn use_log(connection: &Connection) -> rusqlite::Result<()> {
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     if mode.eq_ignore_ascii_case("wal") {
@@ -114,27 +114,27 @@ pub(crate) fn use_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", synchronous)
 }
 
-/// Puts right what an honest writer of another make leaves: inodes without a name (AgentFS's SDKs count a directory's links
-/// otherwise, and keep the inode of one of ours when they remove it), and link counts. Returns how many had no name.
+/// Corrects the changes of an honest foreign writer: inodes without a name (AgentFS's SDKs count a directory's links differently,
+/// and keep the inode of one of ours when they remove it), and link counts. Returns the number of inodes without a name.
 pub(crate) fn put_right(connection: &Connection) -> rusqlite::Result<usize> {
     let orphans = write::remove_nameless(connection)?;
     write::count_links(connection)?;
     Ok(orphans)
 }
 
-/// Puts a file of ours right after one of AgentFS's SDKs had it open. They leave a mark: the indexes that they add, which
-/// go again, so that the next visit is seen too.
+/// Corrects one of our files after one of AgentFS's SDKs had it open. The SDKs leave a trace: the indexes that they add, which
+/// are removed so that the next visit is detected too.
 pub(crate) fn after_visit(connection: &Connection, now: i64) -> Result<(), Error> {
     const VISITED: &str =
         "SELECT name FROM sqlite_schema WHERE type='index' AND tbl_name IN ('tool_calls', 'kv_store') AND sql NOT NULL";
     let mut statement = connection.prepare(VISITED)?;
     let indexes: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     drop(statement);
-    // Rows of versions that are damaged are reported where they are used.
+    // Damaged rows of versions are reported when they are used.
     if indexes.is_empty() && !past::has_strangers(connection).unwrap_or(false) {
         return Ok(());
     }
-    // Dropping an index walks its pages where nothing can stop it.
+    // Dropping an index walks its pages where it cannot be interrupted.
     quick_check(connection)?;
     let transaction = connection.unchecked_transaction()?;
     for index in indexes {
@@ -146,7 +146,7 @@ pub(crate) fn after_visit(connection: &Connection, now: i64) -> Result<(), Error
     Ok(transaction.commit()?)
 }
 
-/// Looks at the pages of our own tables and their indexes. Those of somebody else may be anything, and are not touched.
+/// Checks the pages of our own tables and their indexes. Tables of other programs are not touched.
 pub(crate) fn quick_check(connection: &Connection) -> Result<(), Error> {
     for table in known::tables() {
         if !rows::has_table(connection, table)? {
@@ -160,18 +160,18 @@ pub(crate) fn quick_check(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// What one inode takes at most beside its name and its bytes: its row, and those of its first chunk.
+/// Maximum size of one inode besides its name and its bytes: its row, and those of its first chunk.
 const INODE_BYTES: u64 = 512;
-/// What a file has beside everything that is counted: its schema, b-trees that are half empty, pages between two uses.
+/// Size of a file besides everything that is counted: its schema, half-empty b-trees, and pages between two uses.
 const SPARE_BYTES: u64 = 16 << 20;
-/// How far a file that is already above its ceiling may still grow, however often it is opened. Removing needs pages for
-/// b-trees that are split and for freed pages' lists, a few hundred in a tree of a million files; recording needs what one call
-/// may print under the strict preset, 1 MB, some times over. Everything larger first has to make room in the file itself.
+/// How far a file that is already above its ceiling may still grow, however often it is opened. Removing needs pages for split
+/// b-trees and for lists of free pages, a few hundred in a tree of a million files; recording needs several times the output of
+/// one call under the strict preset, 1 MB. Anything larger first has to free space in the file itself.
 const GROWTH_BYTES: u64 = 16 << 20;
 
-/// The last wall behind the quota (T-DOS-07): pages that the file never has more of, whatever a mistake of ours writes. Small
-/// files, outputs and values can take up to twice their bytes in pages, names three times: they are in two b-trees that are
-/// filled in no order.
+/// Returns the maximum number of pages of the file, the last line of defense behind the quota (T-DOS-07), effective even if our
+/// own accounting is wrong. Small files, outputs and values can take up to twice their bytes in pages, names three times: they
+/// are in two b-trees that are filled in random order.
 pub(crate) fn page_ceiling(quota: &Quota, page_bytes: u64) -> u64 {
     let twice = [quota.bytes, quota.keys, quota.sessions, quota.history, quota.past].into_iter().fold(0, u64::saturating_add);
     let bytes = twice
@@ -179,25 +179,25 @@ pub(crate) fn page_ceiling(quota: &Quota, page_bytes: u64) -> u64 {
         .saturating_add(quota.names.saturating_mul(3))
         .saturating_add(quota.inodes.saturating_mul(INODE_BYTES))
         .saturating_add(SPARE_BYTES);
-    // SQLite's own largest number of pages.
+    // SQLite's own maximum number of pages.
     (bytes / page_bytes.max(1)).min(0xFFFF_FFFE)
 }
 
-/// Puts the wall up, and returns whether the file is already above it.
+/// Sets the page limit, and returns whether the file already exceeds it.
 pub(crate) fn limit_pages(connection: &Connection, quota: &Quota) -> rusqlite::Result<bool> {
     let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
     let (page_bytes, pages) = (number("page_size")?.unsigned_abs(), number("page_count")?.unsigned_abs());
     let mut ceiling = page_ceiling(quota, page_bytes);
     let is_oversized = pages > ceiling;
     if is_oversized {
-        // SQLite takes the file's own size where this is less.
+        // SQLite uses the file's own size if this is less.
         ceiling = first_oversized(connection, pages)?.saturating_add(GROWTH_BYTES / page_bytes.max(1)).min(0xFFFF_FFFE);
     }
     number(&format!("max_page_count={ceiling}"))?;
     Ok(is_oversized)
 }
 
-/// How many pages the file had when it was first found above its ceiling: from there it grows once, not at every open.
+/// Returns the number of pages when the file was first found above its ceiling: from there it grows once, not at every open.
 fn first_oversized(connection: &Connection, pages: u64) -> rusqlite::Result<u64> {
     let first: Option<Option<i64>> =
         connection.query_row("SELECT pages FROM sandlite_usage WHERE id=1", [], |row| row.get(0)).optional()?;
@@ -213,15 +213,15 @@ fn first_oversized(connection: &Connection, pages: u64) -> rusqlite::Result<u64>
     }
 }
 
-/// Bytes of a log that stay on the disk once its pages are in the file.
+/// Bytes of a log that remain on the disk after a checkpoint.
 const LOG_KEPT_BYTES: u64 = 32 << 20;
 
-/// Lets SQLite cut a long log when it begins a new one.
+/// Lets SQLite truncate a long log when it starts a new one.
 pub(crate) fn limit_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row(&format!("PRAGMA journal_size_limit={LOG_KEPT_BYTES}"), [], |_| Ok(()))
 }
 
-/// What a file says it is.
+/// The kind of a file.
 pub(crate) enum Found {
     Empty,
     Ours,
@@ -230,7 +230,7 @@ pub(crate) enum Found {
     Tampered(String),
 }
 
-/// Looks at a file without changing it.
+/// Inspects a file without changing it.
 pub(crate) fn inspect(connection: &Connection) -> rusqlite::Result<Found> {
     let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
     let id = number("application_id")?;
@@ -251,11 +251,11 @@ pub(crate) fn inspect(connection: &Connection) -> rusqlite::Result<Found> {
     Ok(known::stranger(connection, format)?.map_or(Found::Ours, Found::Tampered))
 }
 
-/// The chunk size that the file says.
+/// Returns the chunk size of the file.
 pub(crate) fn chunk_bytes(connection: &Connection) -> Result<usize, Error> {
     let text: Option<String> =
         connection.query_row("SELECT value FROM fs_config WHERE key='chunk_size'", [], |row| row.get(0)).optional()?;
     text.and_then(|text| text.parse::<usize>().ok())
         .filter(|bytes| (1..=1 << 24).contains(bytes))
-        .ok_or_else(|| Error::Damaged("`fs_config` has no usable `chunk_size`".to_owned()))
+        .ok_or_else(|| Error::Damaged("`fs_config` has no valid `chunk_size`".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! What sessions leave behind between two commands: opaque bytes by the session's name and by what they are of.
+//! State of sessions between commands: opaque bytes by session name and part.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -8,13 +8,13 @@ use crate::rows;
 use crate::store::write;
 use crate::transaction::Transaction;
 
-/// The sessions, from inside a transaction.
+/// The sessions within a transaction.
 pub struct Sessions<'a> {
     pub(crate) transaction: &'a Transaction,
 }
 
 impl Sessions<'_> {
-    /// What a part of a session left.
+    /// Returns the state of a part of a session.
     ///
     /// # Errors
     ///
@@ -23,11 +23,11 @@ impl Sessions<'_> {
         self.transaction.with(|store| Ok(store.run(|store| Ok(get(&store.connection, name, part)?))?))
     }
 
-    /// Keeps what a part of a session leaves.
+    /// Stores the state of a part of a session.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Quota`] if the budget of sessions is used up.
+    /// Returns [`Error::Quota`] if the budget for sessions is exhausted.
     pub fn set(&self, name: &str, part: &str, state: &[u8]) -> Result<(), Error> {
         self.transaction.with(|store| {
             let now = store.now();
@@ -43,7 +43,7 @@ impl Sessions<'_> {
         })
     }
 
-    /// Forgets a session, and says whether there was one.
+    /// Removes a session, and returns whether it existed.
     ///
     /// # Errors
     ///
@@ -67,9 +67,9 @@ impl Sessions<'_> {
     }
 }
 
-/// What a part of a session left.
+/// Returns the state of a part of a session.
 pub(crate) fn get(connection: &Connection, name: &str, part: &str) -> rusqlite::Result<Option<Vec<u8>>> {
-    // A file that only ever was read may be older than the table.
+    // A file that was only ever read may be older than the table.
     if !rows::has_table(connection, "sandlite_session")? {
         return Ok(None);
     }
@@ -77,9 +77,9 @@ pub(crate) fn get(connection: &Connection, name: &str, part: &str) -> rusqlite::
     statement.query_row([name, part], |row| row.get(0)).optional()
 }
 
-/// The names of all sessions, in order.
+/// Returns the names of all sessions, in order.
 pub(crate) fn names(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    // A file that only ever was read may be older than the table.
+    // A file that was only ever read may be older than the table.
     if !rows::has_table(connection, "sandlite_session")? {
         return Ok(Vec::new());
     }

@@ -1,7 +1,7 @@
-//! What the owner of a sandbox has settled for it: short texts by name, such as its policy. They are no part of any version.
+//! Settings of a sandbox by its owner: short texts by name, such as its policy. They are not part of any version.
 //!
-//! The table is created with the first setting. A program that does not know it refuses the file, so that nobody overlooks a
-//! policy.
+//! The table is created with the first setting. A program that does not support it rejects the file, so that a policy is never
+//! ignored.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -14,10 +14,10 @@ pub(crate) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS sandlite_setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 ";
 
-/// The longest value, and the longest name.
+/// Maximum length of a value, and of a name.
 pub(crate) const VALUE_MAX: usize = 256 << 10;
 const NAME_MAX: usize = 512;
-/// Settings of one file.
+/// Maximum number of settings in one file.
 const COUNT_MAX: i64 = 1000;
 
 pub(crate) fn exists(connection: &Connection, schema: &str) -> rusqlite::Result<bool> {
@@ -27,7 +27,7 @@ pub(crate) fn exists(connection: &Connection, schema: &str) -> rusqlite::Result<
 }
 
 fn get(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
-    // Preparing notices a table that another connection has just created; asking whether there is one does not.
+    // Preparing a statement detects a table that another connection has just created; looking it up does not.
     match connection.prepare_cached("SELECT value FROM sandlite_setting WHERE name=?1") {
         Ok(mut statement) => statement.query_row([name], |row| row.get(0)).optional(),
         Err(_) if !exists(connection, "main")? => Ok(None),
@@ -36,7 +36,7 @@ fn get(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> 
 }
 
 impl Reader {
-    /// A setting.
+    /// Returns a setting.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Reader {
 }
 
 impl Transaction {
-    /// A setting, as this transaction has it.
+    /// Returns a setting as seen by this transaction.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Transaction {
         self.with(|store| Ok(store.run(|store| Ok(get(&store.connection, name)?))?))
     }
 
-    /// Keeps a setting, or removes it with `None`. It is no change of files: no version comes of it.
+    /// Stores a setting, or removes it with `None`. This is not a change of files and does not create a version.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Transaction {
         if name.len() > NAME_MAX || value.is_some_and(|value| value.len() > VALUE_MAX) {
             return Err(Error::Invalid {
                 what: "setting",
-                reason: format!("its name or its text is longer than {VALUE_MAX} bytes"),
+                reason: format!("the name or value is longer than {VALUE_MAX} bytes"),
             });
         }
         let is_kept = self.with(|store| {
@@ -81,6 +81,6 @@ impl Transaction {
                 Ok(count <= COUNT_MAX)
             })?)
         })?;
-        if is_kept { Ok(()) } else { Err(Error::Invalid { what: "setting", reason: format!("there are more than {COUNT_MAX}") }) }
+        if is_kept { Ok(()) } else { Err(Error::Invalid { what: "setting", reason: format!("more than {COUNT_MAX} settings") }) }
     }
 }

@@ -1,8 +1,8 @@
-//! The small file beside a database: who has it open, whose turn it is, and which call is running.
+//! The lock file next to a database: which processes have it open, which one has the turn, and which call is running.
 //!
 //! Every process that has the database open for writing holds a shared lock on it, so that the last one to close removes it. A
-//! process that dies leaves it behind, and with it the call that was running: the next holder of the turn records that call as
-//! interrupted. Writing the note is one `write` without a sync: it costs a microsecond and outlives the process, not a power cut.
+//! process that dies leaves it behind together with the running call, which the next holder of the turn records as interrupted.
+//! Writing the note is one `write` without a sync: it takes a microsecond and survives the process, but not a power failure.
 //!
 //! The turn itself is a lock on the write-ahead log, see `turn.rs`.
 
@@ -20,15 +20,15 @@ use crate::turn::Stamp;
 
 /// The process that has the turn, or had it last, as text.
 const PID_BYTES: usize = 32;
-/// The process that waits for its turn.
+/// The process that waits for the turn.
 const WAITER_AT: usize = PID_BYTES;
 /// The last commit of a holder of the turn.
 const STAMP_AT: usize = 40;
-/// Where the note starts.
+/// The offset of the note.
 const NOTE_AT: usize = STAMP_AT + Stamp::BYTES;
-/// Everything up to the note's length.
+/// The length of everything before the note's text.
 const HEADER_BYTES: usize = NOTE_AT + 8;
-/// A note that claims more is damaged.
+/// Maximum length of a note; a longer one is damaged.
 const NOTE_MAX: usize = 64 << 20;
 
 pub(crate) struct Side {
@@ -37,36 +37,36 @@ pub(crate) struct Side {
     noted: bool,
 }
 
-/// How often a process that waits looks whether its turn has come.
+/// How often a waiting process checks for its turn.
 const STEP: Duration = Duration::from_millis(5);
 
-/// What the last holder left behind.
+/// The state left by the last holder.
 #[derive(Default)]
 pub(crate) struct Left {
-    /// It did not close the database.
+    /// Whether it did not close the database.
     pub(crate) unclean: bool,
-    /// The call it was running.
+    /// The call that was running.
     pub(crate) note: Option<Vec<u8>>,
 }
 
-/// What the file says before its note.
+/// The header of the file.
 pub(crate) struct Header {
-    /// Who has the turn, or had it last.
+    /// The process that has the turn, or had it last.
     pub(crate) holder: Option<u32>,
-    /// Who waits for it.
+    /// The process that waits for it.
     pub(crate) waiter: Option<u32>,
     pub(crate) stamp: Stamp,
-    /// Whether a call was under way when its holder last wrote.
+    /// Whether a call was running when its holder last wrote.
     pub(crate) has_note: bool,
 }
 
 impl Side {
-    /// The lock's path for a database.
+    /// Returns the lock file of a database.
     pub(crate) fn path_for(database: &Path) -> PathBuf {
         with_suffix(database, "-running")
     }
 
-    /// Fails if a living process has a database of this name open for writing.
+    /// Fails if a running process has a database of this name open for writing.
     pub(crate) fn refuse_if_held(database: &Path) -> Result<(), Error> {
         let Ok(mut file) = File::open(Self::path_for(database)) else { return Ok(()) };
         match file.try_lock() {
@@ -75,8 +75,8 @@ impl Side {
         }
     }
 
-    /// Joins those that have a database open; waits so long for one that is getting it ready. The first one gets what the last
-    /// holder left, and keeps everybody else out until [`Side::share`].
+    /// Joins the processes that have a database open, waiting this long for one that is preparing it. The first process gets the
+    /// state left by the last holder, and excludes all others until [`Side::share`].
     pub(crate) fn join(database: &Path, wait: Duration) -> Result<(Self, Option<Left>), Error> {
         let until = clock::instant() + wait;
         loop {
@@ -119,30 +119,30 @@ impl Side {
         }
     }
 
-    /// Lets others have the database too: it is ready, and what was left behind is recorded.
+    /// Admits other processes: the database is prepared, and the state left behind is recorded.
     pub(crate) fn share(&mut self) -> Result<(), Error> {
         self.noted = true;
         self.clear();
         self.file.lock_shared().map_err(|source| Error::Disk { path: self.path.clone(), source })
     }
 
-    /// Says that this process has the turn.
+    /// Records that this process has the turn.
     pub(crate) fn hold(&mut self) -> std::io::Result<()> {
         let line = format!("{:<31}\n", std::process::id());
         self.write_at(0, line.as_bytes())
     }
 
-    /// Says that this process waits for its turn, or no longer does.
+    /// Records whether this process waits for its turn.
     pub(crate) fn set_waiting(&mut self, waits: bool) {
         let pid = if waits { std::process::id() } else { 0 };
         // Without it the wait is longer.
         let _ = self.write_at(WAITER_AT as u64, &pid.to_le_bytes());
     }
 
-    /// What the file says now.
+    /// Reads the header.
     pub(crate) fn header(&self) -> Header {
         let mut bytes = [0; HEADER_BYTES];
-        // A file that is shorter says nothing of the rest.
+        // A shorter file has no values for the rest.
         let _ = read_at(&self.file, &mut bytes, 0);
         let number =
             |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_le_bytes(*bytes));
@@ -154,7 +154,7 @@ impl Side {
         }
     }
 
-    /// The call that the last holder of the turn left.
+    /// Returns the call left by the last holder of the turn.
     pub(crate) fn left_note(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut file = &self.file;
@@ -163,9 +163,9 @@ impl Side {
         note(&bytes)
     }
 
-    /// Notes the last commit, for whoever has the turn next.
+    /// Records the last commit, for the next holder of the turn.
     pub(crate) fn set_stamp(&mut self, stamp: Stamp) {
-        // Without it the next holder takes our commit for a stranger's, which is safe.
+        // Without it the next holder treats our commit as a foreign one, which is safe.
         let _ = self.write_at(STAMP_AT as u64, &stamp.encode());
     }
 
@@ -181,7 +181,7 @@ impl Side {
         self.file.write_all(bytes)
     }
 
-    /// Leaves a note of the running call.
+    /// Writes a note of the running call.
     pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut record = Vec::with_capacity(bytes.len() + 16);
         record.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
@@ -191,15 +191,15 @@ impl Side {
         self.write_at(NOTE_AT as u64, &record).map_err(|source| Error::Disk { path: self.path.clone(), source })
     }
 
-    /// Takes the note away: the call is recorded.
+    /// Removes the note after the call is recorded.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.noted) {
-            // A stale note is recognised by its call's number, so a failure here loses nothing.
+            // A stale note is recognized by its call's number, so a failure here loses nothing.
             let _ = self.write_at(NOTE_AT as u64, &0u64.to_le_bytes());
         }
     }
 
-    /// Takes away the note of another process, whose call is recorded now.
+    /// Removes the note of another process after its call is recorded.
     pub(crate) fn clear_left(&mut self) {
         self.noted = true;
         self.clear();
@@ -208,8 +208,8 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // Others that have the database open keep it. Removed while locked: whoever waits finds that the path is another file
-        // by then. If the database's directory was moved, another process may have a file of this name.
+        // Kept if other processes have the database open. Removed while locked: a waiting process then finds that the path is
+        // another file. If the database's directory was moved, another process may have a file of this name.
         if self.file.try_lock().is_ok() && is_at(&self.file, &self.path) {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -228,8 +228,8 @@ pub(crate) fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> std::io
     file.read(bytes)
 }
 
-/// Opens the file, made if it is missing. What else lies at its path was put there by somebody: a link would have us write
-/// elsewhere, and a pipe would have us wait (T-SNAP-04).
+/// Opens the file, creating it if missing. Anything else at its path was planted: a link would make us write elsewhere, and a
+/// pipe would block us (T-SNAP-04).
 fn open(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -240,7 +240,7 @@ fn open(path: &Path) -> std::io::Result<File> {
         options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
     }
     let file = options.open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("it is not a file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
 }
 
 fn holder(file: &mut File) -> Option<u32> {
@@ -262,12 +262,12 @@ fn note(bytes: &[u8]) -> Option<Vec<u8>> {
     (checksum(text) == u64::from_le_bytes(*sum)).then(|| text.to_vec())
 }
 
-/// FNV-1a: tells a torn note, no more.
+/// FNV-1a: detects only a torn note.
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3))
 }
 
-/// Whether an open file is still the one at a path.
+/// Returns whether an open file is still the one at a path.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -1,8 +1,8 @@
-//! What a transaction works on: the writing connection with its caches.
+//! The state of a transaction: the writing connection with its caches.
 //!
-//! Names are written through (one row each); inodes and file contents are written back, at commit or when the caches
-//! are full. The caches outlive the transaction: SQLite's `data_version` shows whether another connection wrote meanwhile, and the
-//! turn whether that was a process of ours.
+//! Names are written through (one row each); inodes and file contents are written back, at commit or when the caches are full.
+//! The caches outlive the transaction: SQLite's `data_version` shows whether another connection wrote meanwhile, and the turn
+//! shows whether that was one of our processes.
 
 mod changes;
 mod data;
@@ -41,7 +41,7 @@ use data::Chunks;
 use names::Names;
 use nodes::Node;
 
-/// Inode numbers come from us, so a multiplication spreads them well enough.
+/// Inode numbers are assigned by us, so a multiplication distributes them well enough.
 #[derive(Default)]
 pub(crate) struct InoHasher(u64);
 
@@ -64,22 +64,22 @@ impl Hasher for InoHasher {
 
 pub(crate) type InoMap<V> = HashMap<Ino, V, BuildHasherDefault<InoHasher>>;
 
-/// Bytes of cache for which one inode is remembered.
+/// Bytes of cache per cached inode.
 const BYTES_PER_NODE: usize = 512;
-/// The same for one name.
+/// Bytes of cache per cached name.
 const BYTES_PER_NAME: usize = 128;
 /// Longer than any commit.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Bytes of a log that are cut off soon after their transaction was rolled back.
+/// Minimum size of a rolled-back log that is truncated soon.
 const LONG_LOG: u64 = 64 << 20;
-/// Bytes of contents that one inode, or one name in the list of changes, takes as long as.
+/// The cost of one inode, or of one name in the list of changes, as an equivalent number of content bytes.
 const ROW_BYTES: u64 = 1024;
-/// Inodes that differ from their rows at most: a commit has no more than these to write.
+/// Maximum number of inodes that differ from their rows, which bounds the work of a commit.
 const CHANGED_NODES: usize = 1024;
-/// Bytes that are removed before somebody looks whether the file has more free pages than used ones.
+/// Number of bytes removed before the free pages of the file are counted.
 const FREED_LOOK: u64 = 16 << 20;
 
-/// Fails once a commit is to be given up.
+/// Fails once the deadline of a commit has passed.
 fn in_time(until: Option<Instant>) -> Result<(), Fault> {
     match until {
         Some(until) if clock::instant() > until => Err(FsError::Interrupted.into()),
@@ -98,68 +98,67 @@ pub(crate) struct Store {
     pub(crate) turn: Option<Turn>,
     pub(crate) open_calls: Vec<OpenCall>,
     pub(crate) next_call: Option<i64>,
-    /// What is known of the contents of files.
+    /// Cached facts about the contents of files.
     pub(crate) contents: Arc<Contents>,
-    /// The first number that a call of this transaction got.
+    /// The first number assigned to a call of this transaction.
     pub(crate) first_call: Option<i64>,
-    /// The call that was finished last: open again if the commit is given up.
+    /// The call that was finished last; reopened if the commit is abandoned.
     pub(crate) last_finished: Option<OpenCall>,
     chunk_bytes: usize,
     nodes: InoMap<Node>,
-    /// Those of them that differ from their rows: a commit costs what changed, not what is remembered.
+    /// The inodes that differ from their rows: a commit costs what changed, not what is cached.
     changed_nodes: BTreeSet<Ino>,
     /// Unlinked but held: in no table once the transaction ends.
     orphans: InoMap<Node>,
     holds: InoMap<u32>,
-    /// Files with whole chunks that have no row yet, and the first of those; readers of other makes need them, so commit
-    /// adds zeros.
+    /// Files with whole chunks without a row, and the first such chunk; foreign readers need the rows, so commit adds zeros.
     sparse: HashMap<Ino, u64>,
-    /// What those may be at most.
+    /// Their maximum size.
     hole_bytes: u64,
-    /// Erased, with rows still there, and their sizes; in order, so that they go in runs.
+    /// Erased inodes whose rows still exist, and their sizes; in order, so that they are removed in runs.
     doomed: BTreeMap<Ino, u64>,
-    /// What those are together.
+    /// Their total size.
     doomed_bytes: u64,
-    /// The same of the orphans.
+    /// The total size of the orphans.
     orphan_bytes: u64,
     /// Bytes removed since the free pages were last counted.
     freed_bytes: u64,
     pub(crate) gauge: Arc<Gauge>,
-    /// The log is longer on the disk than its committed part.
+    /// Whether the log is longer on the disk than its committed part.
     pub(crate) is_log_long: bool,
-    /// A long log is left for the next transaction, or for the next open.
+    /// Whether a long log is left for the next transaction or the next open.
     pub(crate) leaves_log: bool,
-    /// Bytes of the log that one transaction may fill.
+    /// Maximum size of a transaction's log.
     log_max: u64,
-    /// When the running commit is given up.
+    /// The deadline of the running commit.
     until: Option<Instant>,
     names: Names,
     chunks: Chunks,
     journal: Journal,
     usage: Option<Usage>,
     pub(crate) budgets: Budgets,
-    /// Another program wrote to the file: what it stores about budgets is not to be believed until the next commit.
+    /// Another program wrote to the file: its stored budgets are not trusted until the next commit.
     pub(crate) distrusts_sums: bool,
-    /// The file has more pages than its quota leads to, so a call has to find room in it before it is recorded.
+    /// The file exceeds its page ceiling, so a call has to find room in it before it is recorded.
     pub(crate) is_oversized: bool,
     next_ino: Option<Ino>,
     next_entry: Option<i64>,
-    /// What is saved of rows that change.
+    /// The state of saving changed rows.
     pub(crate) past: Past,
     data_version: i64,
-    /// Which transaction of this store it is, from 1 on.
+    /// The number of this transaction, from 1 on.
     number: u64,
     began: bool,
-    /// Whether the owner's permission bits count in this transaction.
+    /// Whether the owner's permission bits are enforced in this transaction.
     pub(crate) obeys_modes: bool,
     savepoints: u32,
-    /// Where the rows are in memory: what they take, and what they may.
+    /// For rows in memory: their size and their limit.
     pub(crate) memory: Option<(Arc<Memory>, Arc<dyn MemoryBudget>)>,
-    /// Why SQLite rolled the transaction back by itself.
+    /// The reason SQLite rolled the transaction back by itself.
     lost: Option<String>,
 }
 
-/// What a savepoint remembers beside SQLite.
+/// The state at a savepoint, besides SQLite's.
 pub(crate) struct Mark {
     number: u32,
     orphans: InoMap<Node>,
@@ -187,7 +186,7 @@ impl Store {
             connection,
             doomed_bytes: 0,
             orphan_bytes: 0,
-            // The last holder of the file may have left it so.
+            // The last holder of the file may have left it in this mode.
             freed_bytes: FREED_LOOK,
             gauge,
             is_log_long: false,
@@ -233,7 +232,7 @@ impl Store {
         }
     }
 
-    /// Runs one operation: starts the SQLite transaction if it is the first, and notes if SQLite gave it up.
+    /// Runs one operation: starts the SQLite transaction if it is the first, and records whether SQLite rolled it back.
     pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.lost.is_some() {
             return Err(FsError::Io.into());
@@ -256,30 +255,34 @@ impl Store {
         result
     }
 
-    /// Bytes of rows that a commit would have to write or remove.
+    /// Returns the bytes of rows that a commit would have to write or remove.
     fn pending(&self) -> u64 {
         let rows = self.changed_nodes.len() + self.journal.len();
         let holes = self.hole_bytes.min(data::HOLES_MAX);
         self.doomed_bytes + self.orphan_bytes + holes + self.chunks.dirty_bytes() + rows as u64 * ROW_BYTES
     }
 
-    /// Refuses more rows once the transaction has filled its share of the log (T-DOS-07).
+    /// Rejects more rows once the transaction has filled its share of the log (T-DOS-07).
     fn room_in_log(&self) -> Result<(), Fault> {
         if self.gauge.bytes() > self.log_max { Err(FsError::NoSpace.into()) } else { Ok(()) }
     }
 
-    /// Waits for this process's turn, and records the call of a process that died in its own.
+    /// Waits for this process's turn, and records the call of a process that died during its own.
     pub(crate) fn take_turn(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         let Some(turn) = &mut self.turn else { return Ok(()) };
-        if let Some(note) = turn.take(deadline)? {
+        let note = turn.take(deadline)?;
+        // The transaction looks for commits of others when it begins; a call may have its number before.
+        if turn.is_moved() || note.is_some() {
             self.next_call = None;
+        }
+        if let Some(note) = note {
             calls::recover(&self.connection, &note, self.clock.now())?;
             turn.clear_left();
         }
         Ok(())
     }
 
-    /// Lets another process have its turn.
+    /// Releases the turn to another process.
     pub(crate) fn give_turn_back(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.give_back();
@@ -311,7 +314,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the owner's permission bits have all of `bits`, where they count.
+    /// Checks that the owner's permission bits include `bits`, if they are enforced.
     pub(crate) fn permit(&mut self, ino: Ino, bits: u32) -> Result<(), Fault> {
         if self.obeys_modes && self.node(ino)?.stat.mode & bits != bits {
             return Err(FsError::Access.into());
@@ -319,7 +322,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes memory for `bytes` more, where the rows are in memory (T-DOS-03).
+    /// Reserves memory for `bytes` more, if the rows are in memory (T-DOS-03).
     fn hold_memory(&self, bytes: u64) -> Result<(), FsError> {
         match &self.memory {
             Some((memory, budget)) if !budget.hold(memory.resident().saturating_add(bytes)) => Err(FsError::NoSpace),
@@ -327,7 +330,7 @@ impl Store {
         }
     }
 
-    /// Between two statements of a longer operation. A commit is not interrupted, it only ends in time.
+    /// Called between two statements of a longer operation. A commit is not interrupted, but ends in time.
     fn breathe(&self) -> Result<(), Fault> {
         match self.until {
             None if self.interrupter.take() => Err(FsError::Interrupted.into()),
@@ -347,7 +350,7 @@ impl Store {
         if let Some(usage) = self.usage {
             return Ok(usage);
         }
-        // Only asked before anything was written, or after `flush`: the rows are the truth.
+        // Called only before anything was written, or after `flush`, so the rows are current.
         self.flush()?;
         let mut usage = self.interrupter.reading(|| rows::usage(&self.connection))?;
         for node in self.orphans.values() {
@@ -371,7 +374,7 @@ impl Store {
         self.names.trim(self.cache_bytes / BYTES_PER_NAME, self.orphans.keys());
     }
 
-    /// Keeps the caches within their bounds.
+    /// Keeps the caches within their limits.
     fn trim(&mut self) -> Result<(), Fault> {
         if self.nodes.len() > self.cache_bytes / BYTES_PER_NODE {
             self.flush()?;
@@ -391,7 +394,7 @@ impl Store {
         if self.began {
             self.interrupter.clear();
             self.patience.refill();
-            // Far away: a commit is not interrupted.
+            // Far in the future, because a commit is not interrupted.
             self.until = clock::instant().checked_add(FAR);
             let written = self.write_all();
             self.until = None;
@@ -405,8 +408,8 @@ impl Store {
         Ok(())
     }
 
-    /// Commits unless that would end after `until`: then everything is taken back but the calls, of which the one that was
-    /// finished last is open again, and the result is `false`.
+    /// Commits unless that would end after `until`. Otherwise everything except the calls is rolled back, the call that was
+    /// finished last is reopened, and the result is `false`.
     pub(crate) fn commit_by(&mut self, until: Instant) -> Result<bool, Error> {
         if self.lost.is_some() || !self.began {
             return self.commit().map(|()| true);
@@ -425,7 +428,7 @@ impl Store {
                 self.end();
                 Ok(true)
             }
-            // A log that failed for another reason after that moment is tried again by whoever records the call.
+            // A log that failed for another reason after the deadline is retried when the call is recorded.
             Err(_) if clock::instant() > until => {
                 self.take_back(recorded)?;
                 self.open_calls.extend(finished);
@@ -438,7 +441,7 @@ impl Store {
         }
     }
 
-    /// Takes everything back but the calls; the transaction goes on from there.
+    /// Rolls everything back except the calls; the transaction continues from there.
     pub(crate) fn restart(&mut self) -> Result<(), Error> {
         let recorded = self.recorded_calls(None)?;
         self.take_back(recorded)
@@ -452,7 +455,7 @@ impl Store {
         self.restore_calls(recorded)
     }
 
-    /// Brings the rows to what a commit would store.
+    /// Brings the rows to the state that a commit would store.
     pub(crate) fn settle(&mut self) -> Result<(), Fault> {
         self.drop_orphans();
         self.flush_doomed()?;
@@ -471,10 +474,10 @@ impl Store {
         Ok(())
     }
 
-    /// Takes everything back.
+    /// Rolls everything back.
     pub(crate) fn rollback(&mut self) {
         if self.began && !self.connection.is_autocommit() {
-            // Can only fail when there is nothing to roll back.
+            // Fails only if there is nothing to roll back.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         self.is_log_long |= self.gauge.bytes() > LONG_LOG;
@@ -501,7 +504,7 @@ impl Store {
         self.gauge.reset();
     }
 
-    /// Empties the caches; what was not written is gone.
+    /// Empties the caches, discarding unwritten data.
     fn forget(&mut self) {
         self.nodes.clear();
         self.changed_nodes.clear();
@@ -546,7 +549,7 @@ impl Store {
         self.forget();
         self.past.return_to(mark.past);
         self.next_entry = next_entry;
-        // Numbers are not given twice in one transaction: a descriptor may still hold one.
+        // Numbers are not reused in one transaction, because a descriptor may still hold one.
         self.next_ino = next_ino;
         self.next_call = next_call;
         self.orphans = mark.orphans.clone();

@@ -1,8 +1,8 @@
-//! What a file is that is not one of ours, in words for whoever named it by mistake.
+//! Describes a file that is not a Sandlite database, for a user who named it by mistake.
 //!
-//! Looks at the beginning of the file and at nothing else; whether it can be opened is for SQLite to say.
+//! Reads only the beginning of the file; SQLite decides whether it can be opened.
 
-#![expect(clippy::disallowed_methods, reason = "the beginning of a file tells what it is")]
+#![expect(clippy::disallowed_methods, reason = "the beginning of a file identifies it")]
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,13 +10,13 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-/// Bytes that are looked at.
+/// Number of bytes read.
 const BEGINNING: u64 = 512;
-/// Tables that are named, and the longest name that is shown.
+/// Maximum number of listed tables, and maximum length of a name.
 const TABLES: usize = 3;
 const NAME: usize = 40;
 
-/// How files of well-known kinds begin.
+/// The first bytes of well-known file types.
 const KINDS: [(&[u8], &str); 9] = [
     (b"SQLite format 3\0", "it is an SQLite database with a damaged header"),
     (b"\x1f\x8b", "it is a gzip archive"),
@@ -29,12 +29,12 @@ const KINDS: [(&[u8], &str); 9] = [
     (b"\x89PNG", "it is a PNG image"),
 ];
 
-/// Returns what a file is that SQLite does not take for a database.
+/// Describes a file that SQLite does not accept as a database.
 pub(crate) fn file(path: &Path) -> String {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
     let is_text = |c: char| !c.is_control() || c.is_ascii_whitespace();
-    // A character may be cut in two at the end of what was read.
+    // A character may be split at the end of the buffer.
     let text = match std::str::from_utf8(&beginning) {
         Ok(text) => Some(text),
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&beginning[..error.valid_up_to()]).ok(),
@@ -49,7 +49,7 @@ pub(crate) fn file(path: &Path) -> String {
     .to_owned()
 }
 
-/// Returns what a SQLite database is whose application id is not ours.
+/// Describes a SQLite database whose application ID is not ours.
 pub(crate) fn database(connection: &Connection) -> rusqlite::Result<String> {
     let mut query = connection.prepare("SELECT name FROM sqlite_schema WHERE type='table' ORDER BY rowid LIMIT ?1")?;
     let names: Vec<String> =

@@ -1,4 +1,4 @@
-//! One command's view of the database: everything it does becomes visible together, or not at all.
+//! A transaction: all changes of a command become visible together, or not at all.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -16,17 +16,17 @@ use crate::quota::Usage;
 use crate::sessions::Sessions;
 use crate::store::{Change, Mark, SEARCH, Store};
 
-/// The single writing transaction, shared by all threads of a command. Dropping it takes everything back.
+/// The single writing transaction, shared by all threads of a command. Dropping it rolls everything back.
 ///
 /// Each operation can also fail with [`FsError::Interrupted`] after [`Interrupter::interrupt`](crate::Interrupter::interrupt),
-/// with [`FsError::Damaged`] if rows contradict each other, and with [`FsError::Io`] if the database fails.
+/// with [`FsError::Damaged`] if rows are inconsistent, and with [`FsError::Io`] if the database fails.
 pub struct Transaction {
     /// `None` only after `commit`.
     store: Mutex<Option<Box<Store>>>,
     shared: Arc<Shared>,
 }
 
-/// A point inside a transaction to return to.
+/// A savepoint of a transaction.
 pub struct Savepoint(Mark);
 
 impl Transaction {
@@ -44,7 +44,7 @@ impl Transaction {
         store.as_mut().ok_or(FsError::Io)?.run(work).map_err(|fault| fault.as_fs())
     }
 
-    /// Makes everything durable and visible; on an error nothing is.
+    /// Makes all changes durable and visible; on an error, none.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl Transaction {
         let result = store.interrupt_calls().map_err(Error::from).and_then(|()| {
             self.shared.still_there()?;
             store.commit()?;
-            // It may have gone meanwhile: success is reported only for what is in the file that others find.
+            // The file may have been replaced meanwhile: success is reported only for data that others can find.
             self.shared.still_there()
         });
         if result.is_err() {
@@ -67,8 +67,8 @@ impl Transaction {
         result
     }
 
-    /// Commits if that can be done by `until`. If not, everything is taken back except the calls, and the
-    /// transaction is returned to resume from there. The call that was finished last is open again.
+    /// Commits if that can be done by `until`. Otherwise everything except the calls is rolled back, and the transaction is
+    /// returned to continue from there. The call that was finished last is reopened.
     ///
     /// ```
     /// use std::time::Instant;
@@ -84,13 +84,13 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Moved`] if the file was replaced or removed since it was opened, or [`Error::DiskFull`] or
+    /// Returns [`Error::Moved`] if the file was replaced or removed since it was opened, and [`Error::DiskFull`] or
     /// [`Error::DiskFailed`] if the rows cannot be written.
     pub fn commit_by(self, until: Instant) -> Result<Option<Self>, Error> {
         let mut place = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let store = place.as_mut().ok_or(Error::Busy)?;
         let committed = self.shared.still_there().and_then(|()| store.commit_by(until)).and_then(|is_committed| {
-            // It may have gone meanwhile: success is reported only for what is in the file that others find.
+            // The file may have been replaced meanwhile: success is reported only for data that others can find.
             self.shared.still_there()?;
             Ok(is_committed)
         });
@@ -110,9 +110,8 @@ impl Transaction {
         committed.map(|_| None)
     }
 
-    /// Lets a long log of this transaction stay beside the file, instead of being copied into it at once: for a caller whose time
-    /// is over. The next transaction has it copied, and so has the next process that opens the file; until then both files belong
-    /// together.
+    /// Leaves a long log of this transaction next to the file instead of copying it at once, for a caller that has run out of
+    /// time. The next transaction or the next process that opens the file copies it; until then both files belong together.
     ///
     /// # Errors
     ///
@@ -124,8 +123,8 @@ impl Transaction {
         })
     }
 
-    /// Takes everything back except the calls: those that are over stay under their numbers, what they asked for was done. Unlike
-    /// [`rollback_to`](Self::rollback_to) this needs no memory for what was there before.
+    /// Rolls everything back except the calls: completed ones keep their numbers, because their side effects have happened.
+    /// Unlike [`rollback_to`](Self::rollback_to) this needs no memory for the previous state.
     ///
     /// # Errors
     ///
@@ -134,7 +133,8 @@ impl Transaction {
         self.with(|store| store.restart())
     }
 
-    /// Takes the times of files and calls from another clock until it is told otherwise or ends; `None`: the database's own.
+    /// Takes the times of files and calls from another clock until it is changed again or the transaction ends; `None` selects
+    /// the database's own.
     ///
     /// # Errors
     ///
@@ -146,8 +146,8 @@ impl Transaction {
         })
     }
 
-    /// Sets what a database in memory may hold, until the transaction ends: files that would take more than that fail with
-    /// `NoSpace`. It is first asked for what the database holds already. Does nothing to a database in a file.
+    /// Sets the memory limit of a database in memory until the transaction ends: files that would exceed it fail with `NoSpace`.
+    /// It is first called with the current size of the database. Does nothing for a database in a file.
     ///
     /// # Errors
     ///
@@ -161,9 +161,10 @@ impl Transaction {
         })
     }
 
-    /// Lets the owner's permission bits count until it is told otherwise or the transaction ends: for a user who owns everything and is not
-    /// root. Paths lead only through directories that may be searched, and names are added, removed and changed only in
-    /// directories that may be written. What is done to an inode by its number is not asked: who has it was permitted to.
+    /// Enforces the owner's permission bits until this is changed again or the transaction ends: for a user who owns everything
+    /// and is not root. Paths lead only through directories with search permission, and names are added, removed and changed only
+    /// in directories with write permission. Operations on inode numbers are not checked, because access was checked when the
+    /// number was obtained.
     ///
     /// ```
     /// use sqlite_fs::{Database, FsError};
@@ -187,69 +188,69 @@ impl Transaction {
         })
     }
 
-    /// Whether the owner may do to a file what all of these permission bits stand for (0400, 0200, 0100): always, unless
-    /// [modes are obeyed](Self::obey_modes).
+    /// Checks that the owner has all of these permission bits (0400, 0200, 0100) on a file: always true, unless [modes are
+    /// enforced](Self::obey_modes).
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Access`] if a bit is missing, or [`FsError::NoEntry`] if there is no such inode.
+    /// Returns [`FsError::Access`] if a bit is missing, and [`FsError::NoEntry`] if the inode does not exist.
     pub fn permit(&self, ino: Ino, bits: u32) -> Result<(), FsError> {
         self.run(|store| store.permit(ino, bits))
     }
 
-    /// Marks a point to return to.
+    /// Creates a savepoint.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::DiskFull`] or [`Error::DiskFailed`] if what is only in memory cannot be written.
+    /// Returns [`Error::DiskFull`] or [`Error::DiskFailed`] if data in memory cannot be written.
     pub fn savepoint(&self) -> Result<Savepoint, Error> {
         self.with(|store| Ok(Savepoint(store.run(Store::savepoint)?)))
     }
 
-    /// Takes back everything since the savepoint, which stays usable. Calls begun since are forgotten.
+    /// Rolls back everything since the savepoint, which stays usable. Calls started since are discarded.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Sqlite`] if the savepoint is one of another transaction.
+    /// Returns [`Error::Sqlite`] if the savepoint belongs to another transaction.
     pub fn rollback_to(&self, savepoint: &Savepoint) -> Result<(), Error> {
         self.with(|store| Ok(store.run(|store| store.rollback_to(&savepoint.0))?))
     }
 
-    /// Operations on paths.
+    /// Returns operations on paths.
     #[must_use]
     pub fn fs(&self) -> Fs<'_, Self> {
         Fs::new(self)
     }
 
-    /// Keys and values.
+    /// Returns the key-value store.
     #[must_use]
     pub fn kv(&self) -> Kv<'_> {
         Kv { transaction: self }
     }
 
-    /// What sessions leave behind.
+    /// Returns the state of sessions.
     #[must_use]
     pub fn sessions(&self) -> Sessions<'_> {
         Sessions { transaction: self }
     }
 
-    /// The history.
+    /// Returns the history.
     #[must_use]
     pub fn calls(&self) -> Calls<'_> {
         Calls { transaction: self }
     }
 
-    /// The inode behind a name, with its type; `.` and `..` too.
+    /// Returns the inode of a name with its type, also for `.` and `..`.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such name, [`FsError::NotDirectory`] if `dir` is not a directory, or
+    /// Returns [`FsError::NoEntry`] if the name does not exist, [`FsError::NotDirectory`] if `dir` is not a directory, and
     /// [`FsError::Access`] if it may not be searched.
     pub fn lookup(&self, dir: Ino, name: &str) -> Result<(Ino, FileType), FsError> {
         self.run(|store| store.lookup(dir, name))
     }
 
-    /// The directory above; the root is its own.
+    /// Returns the parent directory; the root is its own parent.
     ///
     /// # Errors
     ///
@@ -258,62 +259,56 @@ impl Transaction {
         self.run(|store| store.parent(dir))
     }
 
-    /// The attributes of an inode.
+    /// Returns the attributes of an inode.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such inode.
+    /// Returns [`FsError::NoEntry`] if the inode does not exist.
     pub fn stat(&self, ino: Ino) -> Result<Stat, FsError> {
         self.run(|store| store.stat(ino))
     }
 
-    /// A new empty file; fails if the name exists.
+    /// Creates an empty file; fails if the name exists.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Exists`] if the name is taken, [`FsError::NoEntry`] or [`FsError::NotDirectory`] if `dir` is not a
-    /// directory with a name, [`FsError::NameTooLong`] or [`FsError::Invalid`] if the name cannot be stored, or
-    /// [`FsError::NoSpace`] if the quota is used up.
+    /// Returns [`FsError::Exists`] if the name exists, [`FsError::NoEntry`] or [`FsError::NotDirectory`] if `dir` is not a
+    /// directory with a name, [`FsError::NameTooLong`] or [`FsError::Invalid`] if the name is invalid, and [`FsError::NoSpace`]
+    /// if the quota is exhausted.
     pub fn create(&self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, FsError> {
         self.run(|store| store.create(dir, name, mode, uid, gid))
     }
 
-    /// A new pipe with a name. Its rows say that it is one; what goes through it is the caller's business.
+    /// Creates a named pipe. Only its type is stored; data written to it is up to the caller.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Exists`] if the name is taken, [`FsError::NoEntry`] or [`FsError::NotDirectory`] if `dir` is not a
-    /// directory with a name, [`FsError::NameTooLong`] or [`FsError::Invalid`] if the name cannot be stored, or
-    /// [`FsError::NoSpace`] if the quota is used up.
+    /// Returns the errors of [`create`](Self::create).
     pub fn mkfifo(&self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, FsError> {
         self.run(|store| store.mkfifo(dir, name, mode, uid, gid))
     }
 
-    /// A new directory.
+    /// Creates a directory.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Exists`] if the name is taken, [`FsError::NoEntry`] or [`FsError::NotDirectory`] if `dir` is not a
-    /// directory with a name, [`FsError::NameTooLong`] or [`FsError::Invalid`] if the name cannot be stored, or
-    /// [`FsError::NoSpace`] if the quota is used up. A tree that is as deep as the quota allows is
-    /// [`FsError::NameTooLong`], too.
+    /// Returns the errors of [`create`](Self::create), and [`FsError::NameTooLong`] if the tree would be deeper than the quota
+    /// allows.
     pub fn mkdir(&self, dir: Ino, name: &str, mode: u32, uid: u32, gid: u32) -> Result<Ino, FsError> {
         self.run(|store| store.mkdir(dir, name, mode, uid, gid))
     }
 
-    /// A new symbolic link.
+    /// Creates a symbolic link.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Exists`] if the name is taken, [`FsError::NoEntry`] or [`FsError::NotDirectory`] if `dir` is not a
-    /// directory with a name, [`FsError::NameTooLong`] or [`FsError::Invalid`] if the name cannot be stored, or
-    /// [`FsError::NoSpace`] if the quota is used up. A target that is empty, too long or has a NUL is
-    /// [`FsError::NoEntry`], [`FsError::NameTooLong`] or [`FsError::Invalid`].
+    /// Returns the errors of [`create`](Self::create), and [`FsError::NoEntry`], [`FsError::NameTooLong`] or [`FsError::Invalid`]
+    /// if the target is empty, too long or contains a NUL.
     pub fn symlink(&self, dir: Ino, name: &str, target: &str, uid: u32, gid: u32) -> Result<Ino, FsError> {
         self.run(|store| store.symlink(dir, name, target, uid, gid))
     }
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     ///
     /// # Errors
     ///
@@ -322,21 +317,21 @@ impl Transaction {
         self.run(|store| store.readlink(ino))
     }
 
-    /// Another name for a file or symbolic link.
+    /// Creates another name for a file or symbolic link.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NotPermitted`] if it is a directory, [`FsError::TooManyLinks`] if it has too many names, or what
-    /// [`create`](Self::create) returns for the name.
+    /// Returns [`FsError::NotPermitted`] if it is a directory, [`FsError::TooManyLinks`] if it has too many names, and the errors
+    /// of [`create`](Self::create) for the name.
     pub fn link(&self, ino: Ino, dir: Ino, name: &str) -> Result<(), FsError> {
         self.run(|store| store.link(ino, dir, name))
     }
 
-    /// Removes a name that is not a directory's.
+    /// Removes a name that is not a directory.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such name, or [`FsError::IsDirectory`] if it is a directory's.
+    /// Returns [`FsError::NoEntry`] if the name does not exist, and [`FsError::IsDirectory`] if it is a directory.
     pub fn unlink(&self, dir: Ino, name: &str) -> Result<(), FsError> {
         self.run(|store| store.unlink(dir, name))
     }
@@ -345,24 +340,24 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such name, [`FsError::NotDirectory`] if it is not a directory's, or
-    /// [`FsError::NotEmpty`] if there is something in it.
+    /// Returns [`FsError::NoEntry`] if the name does not exist, [`FsError::NotDirectory`] if it is not a directory, and
+    /// [`FsError::NotEmpty`] if it is not empty.
     pub fn rmdir(&self, dir: Ino, name: &str) -> Result<(), FsError> {
         self.run(|store| store.rmdir(dir, name))
     }
 
-    /// Moves a name, replacing what the new one led to.
+    /// Moves a name, replacing the node at the new name.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such name, [`FsError::Busy`] for `.` and `..`, [`FsError::Invalid`] if a
-    /// directory would be below itself, [`FsError::NotDirectory`], [`FsError::IsDirectory`] or [`FsError::NotEmpty`] if the new
-    /// name leads to a node that cannot be replaced, or what [`create`](Self::create) returns for the new name.
+    /// Returns [`FsError::NoEntry`] if the name does not exist, [`FsError::Busy`] for `.` and `..`, [`FsError::Invalid`] if a
+    /// directory would be below itself, [`FsError::NotDirectory`], [`FsError::IsDirectory`] or [`FsError::NotEmpty`] if the node
+    /// at the new name cannot be replaced, and the errors of [`create`](Self::create) for the new name.
     pub fn rename(&self, old_dir: Ino, old_name: &str, new_dir: Ino, new_name: &str) -> Result<(), FsError> {
         self.run(|store| store.rename(old_dir, old_name, new_dir, new_name))
     }
 
-    /// Reads from `offset`; fewer bytes than asked for only at the end of the file.
+    /// Reads from `offset`; returns fewer bytes than requested only at the end of the file.
     ///
     /// # Errors
     ///
@@ -371,37 +366,37 @@ impl Transaction {
         self.run(|store| store.read(ino, offset, buffer))
     }
 
-    /// Writes at `offset`; fewer bytes than given only when the quota is reached.
+    /// Writes at `offset`; writes fewer bytes than given only when the quota is reached.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::IsDirectory`] or [`FsError::Invalid`] if it is not a regular file, [`FsError::NoSpace`] or
+    /// Returns [`FsError::IsDirectory`] or [`FsError::Invalid`] if it is not a regular file, and [`FsError::NoSpace`] or
     /// [`FsError::FileTooBig`] if the quota has no room for a single byte.
     pub fn write(&self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, FsError> {
         self.run(|store| store.write(ino, offset, bytes))
     }
 
-    /// Writes at the end, wherever that is now, and returns the offset after it.
+    /// Appends to a file and returns the new offset.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::IsDirectory`] or [`FsError::Invalid`] if it is not a regular file, [`FsError::NoSpace`] or
+    /// Returns [`FsError::IsDirectory`] or [`FsError::Invalid`] if it is not a regular file, and [`FsError::NoSpace`] or
     /// [`FsError::FileTooBig`] if the quota has no room for a single byte.
     pub fn append(&self, ino: Ino, bytes: &[u8]) -> Result<u64, FsError> {
         self.run(|store| store.append(ino, bytes))
     }
 
-    /// Cuts a file or fills it with zeros up to `size`.
+    /// Truncates a file or extends it with zeros to `size`.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::IsDirectory`] or [`FsError::Invalid`] if it is not a regular file, [`FsError::NoSpace`] or
-    /// [`FsError::FileTooBig`] if the quota has no room for so many bytes.
+    /// Returns [`FsError::IsDirectory`] or [`FsError::Invalid`] if it is not a regular file, and [`FsError::NoSpace`] or
+    /// [`FsError::FileTooBig`] if the new size exceeds the quota.
     pub fn truncate(&self, ino: Ino, size: u64) -> Result<(), FsError> {
         self.run(|store| store.truncate(ino, size))
     }
 
-    /// At most `limit` entries after `cookie` (0: from the start), without `.` and `..`.
+    /// Returns at most `limit` entries after `cookie` (0: from the start), without `.` and `..`.
     ///
     /// # Errors
     ///
@@ -414,34 +409,34 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such inode.
+    /// Returns [`FsError::NoEntry`] if the inode does not exist.
     pub fn chmod(&self, ino: Ino, mode: u32) -> Result<(), FsError> {
         self.run(|store| store.chmod(ino, mode))
     }
 
-    /// Changes owner and group; `None` leaves one as it is.
+    /// Changes owner and group; `None` leaves one unchanged.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such inode.
+    /// Returns [`FsError::NoEntry`] if the inode does not exist.
     pub fn chown(&self, ino: Ino, uid: Option<u32>, gid: Option<u32>) -> Result<(), FsError> {
         self.run(|store| store.chown(ino, uid, gid))
     }
 
-    /// Sets access and modification time in nanoseconds; `None` leaves one as it is.
+    /// Sets access and modification time in nanoseconds; `None` leaves one unchanged.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such inode.
+    /// Returns [`FsError::NoEntry`] if the inode does not exist.
     pub fn set_times(&self, ino: Ino, atime: Option<i64>, mtime: Option<i64>) -> Result<(), FsError> {
         self.run(|store| store.set_times(ino, atime, mtime))
     }
 
-    /// Keeps an inode usable after its last name is gone, until [`release`](Self::release) or the transaction's end.
+    /// Keeps an inode usable after its last name is removed, until [`release`](Self::release) or the end of the transaction.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::NoEntry`] if there is no such inode.
+    /// Returns [`FsError::NoEntry`] if the inode does not exist.
     pub fn hold(&self, ino: Ino) -> Result<(), FsError> {
         self.run(|store| store.hold(ino))
     }
@@ -455,7 +450,7 @@ impl Transaction {
         self.run(|store| store.release(ino))
     }
 
-    /// What is used now, this transaction's changes included.
+    /// Returns the usage, including this transaction's changes.
     ///
     /// # Errors
     ///
@@ -464,20 +459,20 @@ impl Transaction {
         self.run(Store::used)
     }
 
-    /// What this transaction changed so far, by path; at most about 10 000.
+    /// Returns the changes of this transaction so far, by path; at most about 10 000.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Damaged`] if the rows contradict each other.
+    /// Returns [`FsError::Damaged`] if the rows are inconsistent.
     pub fn changes(&self) -> Result<Vec<Change>, FsError> {
         self.run(|store| Ok(store.changes(None)?.0))
     }
 
-    /// The same as far as it can be listed by `until`, and whether that is all.
+    /// Returns the changes that can be listed by `until`, and whether the list is complete.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Damaged`] if the rows contradict each other.
+    /// Returns [`FsError::Damaged`] if the rows are inconsistent.
     pub fn changes_by(&self, until: Instant) -> Result<(Vec<Change>, bool), FsError> {
         self.run(|store| store.changes(Some(until)))
     }
@@ -510,7 +505,7 @@ impl Drop for Transaction {
         store.rollback();
         if !open.is_empty() {
             store.open_calls = open;
-            // Best effort: there is nobody to tell, and the note beside the file still says it.
+            // Best effort: errors cannot be reported here, and the note next to the file still records the call.
             let recorded = store.interrupt_calls().is_ok() && store.commit().is_ok();
             if let Some(turn) = store.turn.as_ref().filter(|_| recorded) {
                 turn.clear();

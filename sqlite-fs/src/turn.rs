@@ -1,8 +1,8 @@
 //! Turns: of all processes that have a database open, one at a time has a transaction.
 //!
-//! The turn is a lock on the write-ahead log, on which SQLite itself holds none. Who gives it back leaves a stamp of its last
-//! commit in the file beside the database: the next holder can tell a commit of ours, after which it only has to read again, from
-//! one of a program that knows nothing of turns.
+//! The turn is a lock on the write-ahead log, on which SQLite itself holds none. A process that releases it leaves a stamp of its
+//! last commit in the lock file: the next holder can distinguish one of our commits, after which it only has to read again, from
+//! one of a program that does not use turns.
 
 #![expect(clippy::disallowed_methods, reason = "the log is opened to be locked, and to look at its frames")]
 
@@ -20,20 +20,20 @@ use crate::gauge::FRAME_HEADER;
 use crate::making::with_suffix;
 use crate::side::{Header, Side, read_at};
 
-/// Bytes of the log before its first frame.
+/// Size of the log's header.
 const LOG_HEADER: u64 = 32;
-/// Where that header has the salts of the log's present round.
+/// The offset of the salts of the log's current round in that header.
 const SALTS_AT: u64 = 16;
-/// How often a process that waits looks whether its turn has come.
+/// How often a waiting process checks for its turn.
 const STEP: Duration = Duration::from_millis(1);
-/// How long a process that had the last turn lets another one begin that waits.
+/// How long a process that had the last turn yields to a waiting one.
 const COURTESY: Duration = Duration::from_millis(20);
 
-/// The last commit in a log: how many frames it has, and what the last of them says of itself and those before.
+/// The last commit in a log: its number of frames, and the salts and checksums of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     frames: u32,
-    /// Salts and checksums of the last frame, as they are in the log.
+    /// Salts and checksums of the last frame, as stored in the log.
     sums: [u8; 16],
 }
 
@@ -57,16 +57,16 @@ impl Stamp {
     }
 }
 
-/// What this process has seen of the commits of all. Readers look at it too.
+/// The commits that this process has seen. Shared with its readers.
 pub(crate) struct Seen {
     side: Side,
     stamp: Stamp,
 }
 
-/// The file beside the database, shared by the holder of the turn and the readers of this process.
+/// The lock file, shared by the holder of the turn and the readers of this process.
 pub(crate) type Watch = Arc<Mutex<Seen>>;
 
-/// Whether another process has committed since this one last looked.
+/// Returns whether another process has committed since the last call.
 pub(crate) fn notices(watch: &Watch) -> bool {
     let mut seen = watch.lock().unwrap_or_else(PoisonError::into_inner);
     let stamp = seen.side.header().stamp;
@@ -79,20 +79,24 @@ pub(crate) struct Turn {
     path: PathBuf,
     log: File,
     page_bytes: u64,
-    /// Frames in the log after the last commit of this process.
+    /// Number of frames in the log after the last commit of this process.
     frames: Arc<AtomicU32>,
     wait: Duration,
     is_held: bool,
     /// Since when another process has kept this one waiting.
     waits_since: Option<Instant>,
-    /// This process had the last turn, as far as it knows.
+    /// Whether this process had the last turn, as far as it knows.
     was_last: bool,
+    /// The last commit when this process gave its turn back.
+    left: Option<Stamp>,
+    /// Another process has committed between this turn and the one before.
+    is_moved: bool,
 }
 
 impl Turn {
-    /// Takes part in the turns of a database whose log is there.
+    /// Joins the turns of a database whose log exists.
     pub(crate) fn new(side: Side, path: &Path, connection: &Connection, wait: Duration) -> Result<Self, Error> {
-        // SQLite follows a symbolic link before it names the log.
+        // SQLite resolves a symbolic link before it derives the name of the log.
         let log = with_suffix(Path::new(connection.path().unwrap_or_default()), "-wal");
         let log = File::open(&log).map_err(|source| Error::Disk { path: log, source })?;
         let page_bytes: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -107,10 +111,12 @@ impl Turn {
             is_held: false,
             waits_since: None,
             was_last: false,
+            left: None,
+            is_moved: true,
         })
     }
 
-    /// The number of frames in the log, to be set at each commit.
+    /// Returns the number of frames in the log, to be set at each commit.
     pub(crate) fn frames(&self) -> Arc<AtomicU32> {
         Arc::clone(&self.frames)
     }
@@ -123,17 +129,17 @@ impl Turn {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a note of the running call.
+    /// Writes a note of the running call.
     pub(crate) fn note(&self, call: &[u8]) -> Result<(), Error> {
         self.seen().side.note(call)
     }
 
-    /// Takes the note away: the call is recorded.
+    /// Removes the note after the call is recorded.
     pub(crate) fn clear(&self) {
         self.seen().side.clear();
     }
 
-    /// Takes away the note of a process that died: its call is recorded.
+    /// Removes the note of a process that died, after its call is recorded.
     pub(crate) fn clear_left(&self) {
         self.seen().side.clear_left();
     }
@@ -173,11 +179,12 @@ impl Turn {
             seen.side.set_waiting(false);
         }
         if header.holder != Some(std::process::id()) {
-            // Without it a message names another process.
+            // Without it a message may name another process.
             let _ = seen.side.hold();
         }
         let note = if header.has_note { seen.side.left_note() } else { None };
         drop(seen);
+        self.is_moved = self.left != Some(header.stamp);
         self.waits_since = None;
         self.was_last = true;
         Ok(note)
@@ -201,7 +208,7 @@ impl Turn {
         Ok(Some(header))
     }
 
-    /// Whether the next turn is another process's, which waits: locks are given in no order.
+    /// Returns whether the next turn belongs to another waiting process, because locks are granted in no order.
     fn is_courteous(&mut self, header: &Header) -> bool {
         let waits = header.waiter.is_some_and(|pid| pid != std::process::id());
         if !self.was_last || !waits {
@@ -212,12 +219,12 @@ impl Turn {
         if now.saturating_duration_since(since) < COURTESY {
             return true;
         }
-        // It has died, or does something else.
+        // It has died, or is doing something else.
         self.seen().side.set_waiting(false);
         false
     }
 
-    /// Gives the turn back, and notes the last commit for the next one.
+    /// Releases the turn, and records the last commit for the next holder.
     pub(crate) fn give_back(&mut self) {
         if !std::mem::take(&mut self.is_held) {
             return;
@@ -229,10 +236,16 @@ impl Turn {
             seen.side.set_stamp(stamp);
         }
         drop(seen);
+        self.left = Some(stamp);
         let _ = self.log.unlock();
     }
 
-    /// Whether the log's last commit is one of a holder of the turn, this process or another.
+    /// Returns whether another process has committed since this one had its last turn: cached counts are out of date.
+    pub(crate) fn is_moved(&self) -> bool {
+        self.is_moved
+    }
+
+    /// Returns whether the log's last commit is one of a holder of the turn, in this process or another.
     pub(crate) fn is_ours(&self) -> bool {
         let stamp = self.seen().side.header().stamp;
         if self.is_log_empty() {
@@ -254,14 +267,14 @@ impl Turn {
         self.log.metadata().is_ok_and(|metadata| metadata.len() == 0)
     }
 
-    /// Whether a frame belongs to the log's present round: one with other salts is left from an earlier one.
+    /// Returns whether a frame belongs to the log's current round: one with other salts is left from an earlier one.
     fn is_frame(&self, number: u32) -> bool {
         let mut salts = [0; 8];
         let has_header = read_at(&self.log, &mut salts, SALTS_AT).is_ok_and(|read| read == salts.len());
         has_header && self.sums(number).is_some_and(|sums| sums.starts_with(&salts))
     }
 
-    /// Salts and checksums of a frame; the first one has the number 1.
+    /// Returns the salts and checksums of a frame, counted from 1.
     fn sums(&self, number: u32) -> Option<[u8; 16]> {
         let frame = FRAME_HEADER as u64 + self.page_bytes;
         let at = LOG_HEADER + frame.checked_mul(u64::from(number.checked_sub(1)?))? + 8;

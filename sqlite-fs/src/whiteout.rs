@@ -1,6 +1,6 @@
-//! Whiteouts: paths at which a directory below this filesystem (an overlay's base) is hidden. AgentFS's `fs_whiteout`.
+//! Whiteouts: paths at which an overlay hides its base directory. AgentFS's `fs_whiteout`.
 //!
-//! The table is made when the first path is hidden. What is below is somebody else's: this only remembers.
+//! The table is created when the first path is hidden. The base belongs to other code; this only stores paths.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -20,21 +20,21 @@ CREATE TABLE IF NOT EXISTS fs_whiteout (path TEXT PRIMARY KEY, parent_path TEXT 
 CREATE INDEX IF NOT EXISTS idx_fs_whiteout_parent ON fs_whiteout(parent_path);
 ";
 
-/// The rows of a database: a tree of files, which paths it hides of a directory that is below it, and what is known of contents.
+/// The rows of a database: a tree of files, the paths that it hides of its base, and cached facts about contents.
 pub trait Rows: Volume<Node = Ino> {
-    /// Whether anything is hidden.
+    /// Returns whether anything is hidden.
     fn hides_any(&self) -> Result<bool, FsError>;
 
-    /// Whether this very path is hidden.
+    /// Returns whether this exact path is hidden.
     fn hides(&self, path: &str) -> Result<bool, FsError>;
 
-    /// What is known of a file's content, without reading it.
+    /// Returns cached facts about a file's content, without reading it.
     fn content(&self, stat: &Stat) -> Option<Content>;
 
-    /// Keeps what whoever has read a whole file knows of it, if these rows are what is committed.
+    /// Caches facts about a file that was read completely, if these rows are the committed ones.
     fn keep_content(&self, stat: &Stat, content: Content);
 
-    /// Whether a file may have several names: always so in a past version, and in a transaction as it began.
+    /// Returns whether a file may have several names: always true in a past version; in a transaction, as at its start.
     fn has_links(&self) -> Result<bool, FsError>;
 }
 
@@ -112,17 +112,17 @@ pub(crate) fn hides(connection: &Connection, path: &str) -> rusqlite::Result<boo
 }
 
 impl Transaction {
-    /// Hides an absolute path, and with it everything below: what was hidden there one by one is forgotten.
+    /// Hides an absolute path and everything below it, discarding whiteouts below it.
     pub fn hide(&self, path: &str) -> Result<(), FsError> {
         self.run(|store| store.hide(path))
     }
 
-    /// Ends the hiding of a path. Paths below it that were hidden one by one before are not hidden again.
+    /// Shows a path again. Paths below it that were hidden before are not hidden again.
     pub fn show(&self, path: &str) -> Result<(), FsError> {
         self.run(|store| store.show(path))
     }
 
-    /// The paths that are hidden below a directory, in order: at most `most`.
+    /// Returns the hidden paths below a directory, in order: at most `most`.
     pub fn hidden_below(&self, directory: &str, most: usize) -> Result<Vec<String>, FsError> {
         self.run(|store| Ok(hidden_below(&store.connection, directory.trim_end_matches('/'), most)?))
     }
@@ -132,7 +132,7 @@ fn hidden_below(connection: &Connection, directory: &str, most: usize) -> rusqli
     if !exists(connection, "main")? {
         return Ok(Vec::new());
     }
-    // `0` is what follows `/`.
+    // `0` is the character after `/`.
     let mut statement =
         connection.prepare_cached("SELECT path FROM fs_whiteout WHERE path>?1||'/' AND path<?1||'0' ORDER BY path LIMIT ?2")?;
     let found = statement.query_map(rusqlite::params![directory, rows::signed(most as u64)], |row| row.get(0))?;
@@ -168,7 +168,7 @@ impl Store {
     }
 }
 
-/// Whether a database has the table.
+/// Returns whether a database has the table.
 pub(crate) fn exists(connection: &Connection, schema: &str) -> rusqlite::Result<bool> {
     let query = format!("SELECT 1 FROM {schema}.sqlite_schema WHERE type='table' AND name='fs_whiteout'");
     Ok(connection.prepare_cached(&query)?.query_row([], |_| Ok(())).optional()?.is_some())

@@ -187,7 +187,7 @@ fn t_dos_07_keys_have_a_length_and_a_budget() {
     let (longest, longer) = ("k".repeat(Quota::KEY_MAX), "k".repeat(Quota::KEY_MAX + 1));
     kv.set(&longest, "1").unwrap();
     let error = kv.set(&longer, "1").unwrap_err().to_string();
-    assert_eq!(error, "invalid key: it has 1025 bytes, at most 1024 are allowed");
+    assert_eq!(error, "invalid key: the key has 1025 bytes; the maximum is 1024");
     let value = format!("\"{}\"", "v".repeat(100_000));
     let made = (0..100).take_while(|n| kv.set(&format!("key{n}"), &value).is_ok()).count();
     assert_eq!(made, 10);
@@ -264,7 +264,7 @@ fn sums_are_the_same_over_many_opens() {
     }
 }
 
-/// Another program is told by the indexes of AgentFS's SDKs when it came between two opens, and by SQLite while we have it open.
+/// Another program is detected by the indexes of AgentFS's SDKs if it wrote between two opens, and by SQLite while the file is open.
 #[test]
 fn sums_are_counted_again_after_another_program_wrote() {
     let dir = tempfile::tempdir().unwrap();
@@ -300,7 +300,7 @@ fn a_file_from_before_there_were_budgets_gets_them() {
     let before = used(&database);
     drop(database);
     rusqlite::Connection::open(&path).unwrap().execute_batch("DROP TABLE sandlite_usage").unwrap();
-    // Whoever only reads does not need the table.
+    // A read-only database does not need the table.
     let looking = options(Some(&path), TIGHT).read_only().open().unwrap();
     assert_eq!(used(&looking), before);
     drop(looking);
@@ -333,7 +333,7 @@ fn t_dos_07_a_file_above_its_ceiling_does_not_grow_however_often_it_is_opened() 
     let mut grown = Vec::new();
     for n in 0..60 {
         let database = options(Some(&path), tight).open().unwrap();
-        // Files are above their quota, the history has room in its own: the file takes what it may, and goes on.
+        // Files are above their quota, the history has room in its own: the file is accepted within its limits.
         let id = record(&database, &format!("open {n}"), &vec![b'x'; MB as usize]);
         assert!(run(&database, id).command.starts_with("open"), "{n}");
         drop(database);
@@ -367,7 +367,7 @@ fn an_import_keeps_the_newest_history_and_refuses_what_is_too_much() {
     }
     database.export(&path, sqlite_fs::Export::default()).unwrap();
     let (imported, notes) = Database::import(&path, options(None, TIGHT), &Import::default()).unwrap();
-    assert_eq!(notes.notes, ["limit `history`: 0 old calls and the output of 23 more were left out"]);
+    assert_eq!(notes.notes, ["limit `history`: 0 old calls and the output of 23 more were omitted"]);
     assert!(used(&imported).history <= TIGHT.history);
     assert_eq!(used(&imported), counted(&imported));
     assert_eq!((run(&imported, 1).pruned, run(&imported, 23).pruned, run(&imported, 24).pruned), (true, true, false));
@@ -379,7 +379,7 @@ fn an_import_keeps_the_newest_history_and_refuses_what_is_too_much() {
     let digest = Some(database.digest(sqlite_fs::Export::default()).unwrap());
     let import = Import { digest, ..Import::default() };
     let error = Database::import(&path, options(None, TIGHT), &import).err().unwrap().to_string();
-    assert_eq!(error, "the file was refused: quota: more than 8388608 bytes of history");
+    assert_eq!(error, "the file was rejected: quota: history exceeds 8388608 bytes");
     Database::import(&path, options(None, wide), &import).unwrap();
 
     let few = memory(Quota { history: 200_000, ..wide });

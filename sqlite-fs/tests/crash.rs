@@ -1,4 +1,4 @@
-//! A process is killed at any moment: what it was told is stored is there, nothing is half there, and one call at most is
+//! A process is killed at any moment: acknowledged data is stored, nothing is incomplete, and one call at most is
 //! recorded as interrupted.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
@@ -37,7 +37,7 @@ fn child() {
         transaction.fs().write("/small", number.to_string()).unwrap();
         transaction.fs().write(&format!("/large{}", number % 5), number.to_le_bytes().repeat(20_000)).unwrap();
         transaction.kv().set("number", &number.to_string()).unwrap();
-        // What was there some versions ago is brought back beside, and old versions go, at any moment of which it may die.
+        // Also restores an older version and prunes old ones; the process may die at any moment of this.
         let newest = transaction.version().unwrap();
         if number % 7 == 3 && newest > 3 {
             let old = database.reader_at(newest - 2).unwrap().fs().read("/marked").unwrap();
@@ -78,7 +78,7 @@ fn wait_until_ready(child: &mut Child) -> BufReader<std::process::ChildStdout> {
     out
 }
 
-/// The highest number that the child was told is stored; a line that was cut short does not count.
+/// The highest acknowledged number; a truncated line does not count.
 fn last_stored(text: &str) -> u64 {
     let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     lines.filter_map(|line| line.trim().strip_prefix("stored ")?.parse().ok()).max().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! A disk that fills up, fails at any call, or loses power: what was committed stays, what was not is told, and the
-//! database goes on when the disk is well again.
+//! A disk that fills up, fails at any call, or loses power: committed data stays, failures are reported, and the
+//! database works again when the disk does.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
 
@@ -13,7 +13,7 @@ use faults::vfs;
 use rusqlite::ffi;
 use sqlite_fs::{Database, Durability, Error, Export, FsError, Import, NewCall, Outcome};
 
-/// Files of one command: enough that its log is written in many stretches, and is brought back now and then.
+/// Files of one command: enough that its log is written in many stretches, with a checkpoint now and then.
 const MANY: u32 = 40;
 const FEW: u32 = 6;
 

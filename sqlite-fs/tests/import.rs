@@ -253,8 +253,8 @@ fn harmless_oddities_are_put_right() {
         ("INSERT INTO fs_data VALUES (501,0,x'01')".to_owned(), None),
         ("INSERT INTO fs_symlink VALUES (502,'nowhere')".to_owned(), None),
         (format!("UPDATE fs_inode SET nlink=99 WHERE ino={large}; UPDATE fs_inode SET nlink=1 WHERE ino=1"), None),
-        (format!("UPDATE fs_inode SET size=3 WHERE ino={small}"), Some("was cut")),
-        (format!("UPDATE fs_inode SET size=70000 WHERE ino={small}"), Some("was filled up")),
+        (format!("UPDATE fs_inode SET size=3 WHERE ino={small}"), Some("was truncated")),
+        (format!("UPDATE fs_inode SET size=70000 WHERE ino={small}"), Some("was extended")),
         (format!("DELETE FROM fs_data WHERE ino={large} AND chunk_index=1"), None),
         (format!("UPDATE fs_inode SET mode=8576, rdev=5 WHERE ino={small}"), Some("device")),
         (format!("UPDATE fs_inode SET atime=9223372036854775807, mtime=-9223372036854775807 WHERE ino={small}"), None),
@@ -544,8 +544,8 @@ fn a_layer_of_an_overlay_comes_in_without_its_base() {
         assert_eq!(
             imported.notes,
             [
-                "the file is a layer over `/srv/base`: what only the base has is not here",
-                "1 origins of copied files were left out",
+                "the file is an overlay of `/srv/base`: files that exist only in the base were not imported",
+                "1 origins of copied files were omitted",
             ]
         );
         assert_eq!(database.check().unwrap(), []);

@@ -14,8 +14,15 @@ const VERSION: &str = "0.6.4";
 /// What LocalSandbox 0.3 uses: it makes the older layout.
 const OLD_VERSION: &str = "0.5.3";
 
+#[path = "../../tests/support/skipped.rs"]
+mod skipped;
+
 fn wanted() -> bool {
-    std::env::var_os("SANDLITE_INTEROP").is_some_and(|value| value == "1")
+    let is_wanted = std::env::var_os("SANDLITE_INTEROP").is_some_and(|value| value == "1");
+    if !is_wanted {
+        skipped::skip("set SANDLITE_INTEROP=1 to fetch AgentFS's SDKs and try them");
+    }
+    is_wanted
 }
 
 fn home(name: &str, version: &str) -> PathBuf {

@@ -354,7 +354,7 @@ fn describe(stat: &real::Stat) -> String {
 
 fn entries(dir: &OwnedFd) -> Vec<(String, &'static str)> {
     let mut entries = Vec::new();
-    // The descriptor itself: opening `.` anew would take the right to search it.
+    // The descriptor itself: reopening `.` would require search permission.
     for entry in Dir::new(dir.try_clone().unwrap()).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().to_str().unwrap().to_owned();

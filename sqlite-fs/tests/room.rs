@@ -1,4 +1,4 @@
-//! What a transaction takes of the disk and of memory while it runs, and what it gives back.
+//! Disk and memory usage of a transaction while it runs, and what it frees.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sqlite_fs::{CallStatus, Content, Database, Error, Filter, NewCall, Rows, VersionKind};
+use sqlite_fs::{CallStatus, Content, Database, Error, Filter, NewCall, Outcome, Rows, VersionKind};
 
 /// Says which file the child process works on.
 const CHILD: &str = "SQLITE_FS_SHARING_CHILD";
@@ -81,6 +81,27 @@ fn start_holding(path: &Path) -> Child {
 fn end(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// T-REL-04
+#[test]
+fn calls_of_two_handles_have_numbers_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second) = (open(&path, LONG), open(&path, LONG));
+    let mut numbers = Vec::new();
+    for _ in 0..5 {
+        for database in [&first, &second] {
+            // A call begins before anything else of its transaction does.
+            let transaction = database.begin(None).unwrap();
+            let call =
+                transaction.calls().begin(&NewCall { name: "bash", parameters: None, command: "true", parent: None }).unwrap();
+            transaction.calls().finish(call, &Outcome::default()).unwrap();
+            transaction.commit().unwrap();
+            numbers.push(call);
+        }
+    }
+    assert_eq!(numbers, (1..=10).collect::<Vec<i64>>());
 }
 
 /// T-REL-04
@@ -215,7 +236,7 @@ fn a_program_that_knows_no_turns_is_still_noticed() {
     assert_eq!(count_outside(&second), 1, "after a commit of the other process");
     write(&first, "/a", "three");
     assert_eq!(count_outside(&first), 1, "it is noticed once");
-    // The log begins anew, first without and then with a stranger's commit in between.
+    // The log restarts, first without and then with a foreign commit in between.
     second.compact(None).unwrap();
     write(&first, "/a", "four");
     assert_eq!(count_outside(&first), 1);

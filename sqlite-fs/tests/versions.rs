@@ -203,7 +203,7 @@ fn labels_are_unique_and_name_versions_that_exist() {
     let refused = |name: &str, version: i64| transaction.label(name, version, None).unwrap_err().to_string();
     assert_eq!(refused("before the change", 0), "invalid label: `before the change` exists");
     assert_eq!(refused("other", 9), "unknown version 9: 0 to 1 are kept");
-    assert_eq!(refused("12", 1), "invalid label: a number is the name of a version already");
+    assert_eq!(refused("12", 1), "invalid label: a number already denotes a version");
     assert_eq!(refused("", 1), "invalid label: expected 1 to 255 printable bytes");
     transaction.commit().unwrap();
     let reader = database.reader().unwrap();
@@ -246,7 +246,7 @@ fn a_new_file_has_only_the_tables_that_it_needs() {
     let one = write(&database, "/a", "one");
     let early = database.reader_at(one).unwrap();
     assert_eq!(text(&early, "/a").as_deref(), Some("one"));
-    // A reader of an old version goes on when a table comes that it has not seen.
+    // A reader of an old version continues when a new table is created.
     write(&database, "/a", "two");
     assert_eq!(text(&early, "/a").as_deref(), Some("one"));
     let other = database.reader_at(one).unwrap();
@@ -415,7 +415,7 @@ fn equal_trees_have_equal_digests_however_they_came_to_be() {
         transaction.kv().set("key", "1").unwrap();
     });
     assert_eq!(digest(touched), seen[0]);
-    // What is kept is what is computed anew, in any order.
+    // Stored digests equal recomputed ones, in any order.
     drop(database);
     let fresh = open().fork(Database::options()).unwrap();
     for version in [7, 3, 10, 1, 9, 2, 8, 4, 6, 5] {

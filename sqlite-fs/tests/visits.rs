@@ -1,7 +1,5 @@
 //! What another program wrote into a file: a version of its own, and what was there before is unknown.
 
-#![expect(clippy::disallowed_methods, reason = "a test makes files of its own")]
-
 use sqlite_fs::{ChangeKind, Database, FsError, Reader, Transaction, VersionKind};
 
 fn commit(database: &Database, work: impl FnOnce(&Transaction)) -> i64 {

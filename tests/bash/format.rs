@@ -1,7 +1,7 @@
 //! The text format of `tests/bash/**/*.cases`: reads it, writes it, and says when two runs are alike.
 //!
 //! Included with `#[path]` by the recorder (`xtask/src/record.rs`) and by the test that replays the corpus.
-//! Knows nothing of how a case is run; `README.md` beside this file describes the format to people.
+//! Knows nothing about how a case is run; `README.md` next to this file describes the format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -294,7 +294,7 @@ fn finish(topic: &mut Topic, section: Option<Section<'_>>) -> Result<(), String>
         case.script = section.lines.join("\n").trim_end_matches('\n').to_string();
         return if case.script.is_empty() { Err(format!("line {line}: a case without a script")) } else { Ok(()) };
     }
-    // A case that was not recorded yet has no `status` line to end it: the empty line before the next case is no content.
+    // A case that was not recorded yet has no `status` line to end it: the empty line before the next case is not content.
     let recorded_part = ["stdout", "stderr", "left "].iter().any(|word| section.header.starts_with(word));
     if !recorded_part && section.lines.last() == Some(&"") && !section.header.contains("(escaped") {
         section.lines.pop();
@@ -323,7 +323,7 @@ fn finish(topic: &mut Topic, section: Option<Section<'_>>) -> Result<(), String>
         }
         "gone" => drop(case.recording().changes.insert(rest.to_string(), Change::Gone)),
         "status" => {
-            case.recording().status = rest.parse().map_err(|_| format!("line {line}: `{rest}` is no status"))?;
+            case.recording().status = rest.parse().map_err(|_| format!("line {line}: invalid status `{rest}`"))?;
         }
         _ => return Err(format!("line {line}: unknown section `{title}`")),
     }

@@ -55,7 +55,7 @@ fn trees_are_found_counted_and_drawn() {
     sandbox.bash("mkdir -p /t/d; echo x > /t/d/a.py; ln /t/d/a.py /t/b.txt; ln -s d /t/l").unwrap();
     check_text(&sandbox, "find_files", json!({ "path": "/t", "name": "*.{py,txt}" }), "/t/b.txt\n/t/d/a.py");
     check_text(&sandbox, "find_files", json!({ "path": "/t", "kind": "symlink" }), "/t/l");
-    check_text(&sandbox, "find_files", json!({ "path": "/t", "name": "z*" }), "no files fit");
+    check_text(&sandbox, "find_files", json!({ "path": "/t", "name": "z*" }), "no files match");
     check_text(
         &sandbox,
         "find_files",
@@ -75,7 +75,7 @@ fn a_large_tree_is_answered_in_part() {
     for name in ["find_files", "tree"] {
         let answer = act(&sandbox, name, json!({ "path": "/many" }));
         assert_eq!((&answer.data["truncated"], answer.data["found"].as_array().unwrap().len()), (&json!(true), 1000));
-        assert!(answer.text.ends_with("\n[only the first 1000 entries: start further down]") && !answer.is_error);
+        assert!(answer.text.ends_with("\n[only the first 1000 entries: search a subdirectory]") && !answer.is_error);
     }
 }
 
@@ -91,7 +91,7 @@ fn a_command_is_followed_and_ended_from_outside() {
     });
     let answer = find("bash").unwrap().run(&context, json!({ "command": "echo started; sleep 1000" }));
     assert!(answer.is_error && answer.data["cancelled"] == true, "{answer:?}");
-    assert!(answer.text.starts_with("started\n") && answer.text.ends_with("[cancelled: this is what was printed until then]"));
+    assert!(answer.text.starts_with("started\n") && answer.text.ends_with("[cancelled: this is the output until then]"));
     assert_eq!(*seen.lock().unwrap(), "started\n");
 }
 
@@ -109,7 +109,7 @@ fn options_are_the_same_for_bash_and_python() {
     let code = "import os, sys; print(os.getcwd(), sys.stdin.read(), os.environ['X'])";
     check_text(&sandbox, "python", with("code", code), "/home/user/sub in x");
     check_text(&sandbox, "python", json!({ "code": "6 * 7", "echo": true }), "42");
-    let typo = "error: the arguments do not fit: unknown field `tiemout_ms`";
+    let typo = "error: invalid arguments: unknown field `tiemout_ms`";
     assert!(act(&sandbox, "bash", json!({ "command": "true", "tiemout_ms": 1 })).text.starts_with(typo));
 }
 
@@ -121,7 +121,7 @@ fn a_new_python_of_an_old_session_is_reported() {
     assert!(sandbox.end_python("s"));
     let answer = python("print('new')");
     assert_eq!(answer.data["restarted"], true);
-    assert_eq!(answer.text, "new\n[the session's Python is a new one: what earlier calls left in it is gone]");
+    assert_eq!(answer.text, "new\n[the session has a new Python interpreter: state of earlier calls is lost]");
 }
 
 #[test]

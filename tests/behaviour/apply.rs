@@ -103,8 +103,8 @@ fn a_file_that_was_edited_meanwhile_is_named_and_nothing_is_written() {
     let before = content(project.path());
     let Err(Error::Conflicts { paths, .. }) = apply(&sandbox, project.path()) else { panic!("it was applied") };
     let paths: Vec<_> = paths.iter().map(|(path, reason)| (path.as_str(), reason.as_str())).collect();
-    let edited = "it was edited there";
-    assert_eq!(paths, [("README", edited), ("new", "it was edited there"), ("src/deep/leaf", edited)]);
+    let edited = "edited in the directory";
+    assert_eq!(paths, [("README", edited), ("new", "edited in the directory"), ("src/deep/leaf", edited)]);
     assert_eq!(content(project.path()), before);
     assert_eq!(dry_run(&sandbox, project.path()).conflicts.len(), 3);
 }
@@ -114,7 +114,7 @@ fn an_edit_that_only_a_time_shows_is_a_conflict_too() {
     let project = project();
     let sandbox = overlay(&project);
     sandbox.bash("echo sandbox > /p/README").unwrap();
-    // The same length, and the modification time of before: only the time of the change tells.
+    // The same length, and the modification time of before: only the change time differs.
     let readme = project.path().join("README");
     let modified = fs::metadata(&readme).unwrap().modified().unwrap();
     fs::write(&readme, "READ ME\n").unwrap();
@@ -178,7 +178,7 @@ fn a_directory_with_other_files_stays_and_one_that_becomes_a_file_must_hold_noth
     sandbox.bash("cd /work; rm -r src; echo file > src").unwrap();
     let before = content(project.path());
     let Err(Error::Conflicts { paths, .. }) = sandbox.versions().apply(project.path(), &since("HEAD~1")) else { panic!() };
-    assert_eq!(paths, [("src".to_owned(), "something else is in the directory".to_owned())]);
+    assert_eq!(paths, [("src".to_owned(), "the directory contains other files".to_owned())]);
     assert_eq!(content(project.path()), before);
     fs::remove_dir_all(project.path().join("src/deep")).unwrap();
     sandbox.versions().apply(project.path(), &since("HEAD~1")).unwrap();

@@ -1,4 +1,4 @@
-//! What is about to be committed can be refused, and what was committed is told in order, to each consumer at least once. A writer that
+//! Commits can be rejected, and committed changes are reported in order, to each consumer at least once. A writer that
 //! has not seen the newest content changes nothing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ fn a_hook_sees_what_changes_and_can_refuse_it() {
     let refused = sandbox.bash("echo bad > /src/a; echo z > /other; echo done").unwrap();
     assert_eq!((refused.status.code(), refused.refused.as_deref()), (1, Some("no bad words")));
     assert_eq!(refused.stdout, b"done\n");
-    assert!(String::from_utf8_lossy(&refused.stderr).ends_with("sandlite: changes refused by a hook: no bad words\n"));
+    assert!(String::from_utf8_lossy(&refused.stderr).ends_with("sandlite: changes rejected by a hook: no bad words\n"));
     assert_eq!(sandbox.bash("cat /src/a /other").unwrap().stdout, b"good\ny\n", "all of it was rolled back");
     let row = sandbox.history_run(refused.run).unwrap().unwrap();
     assert_eq!((row.error.as_deref(), row.exit_code, row.changes), (Some("no bad words"), Some(1), None));
@@ -141,7 +141,7 @@ fn a_consumer_resumes_where_it_stopped_and_its_place_is_no_change() {
     sandbox.fs().write("/b", "2").unwrap();
     let page = sandbox.events_after(sandbox.cursor("index").unwrap(), None).unwrap();
     assert_eq!(lines(&page.events), ["created /b"]);
-    // Whoever was killed before it acknowledged gets them again.
+    // A consumer that was killed before it acknowledged them gets them again.
     assert_eq!(lines(&sandbox.events_after(sandbox.cursor("index").unwrap(), None).unwrap().events), ["created /b"]);
     assert_eq!(sandbox.view("ann", [""; 0]).unwrap().cursor("index").unwrap(), None, "a view has its own consumers");
     assert!(sandbox.acknowledge("", None).is_err() && sandbox.acknowledge("a\nb", None).is_err());

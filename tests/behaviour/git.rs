@@ -28,7 +28,7 @@ fn command(directory: &Path, arguments: &[&str]) -> Command {
 }
 
 fn export(sandbox: &Sandbox, to: &Path, path: &str) -> GitExported {
-    sandbox.versions().git_export(to, &GitExport { path: path.to_owned(), form: GitForm::of(to) }).unwrap()
+    sandbox.versions().git_export(to, &GitExport { path: path.to_owned(), form: GitForm::of(to), checkpoints: false }).unwrap()
 }
 
 fn import(sandbox: &Sandbox, from: &Path, into: &str) -> Result<runtime::GitImported, runtime::Error> {
@@ -167,12 +167,12 @@ fn a_bundle_is_cloned_and_a_repository_has_a_clean_working_tree() {
 fn an_export_overwrites_nothing_and_needs_files() {
     let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
     sandbox.bash("echo hi > /note").unwrap();
-    let options = GitExport { path: "/".to_owned(), form: GitForm::Repository };
+    let options = GitExport { path: "/".to_owned(), form: GitForm::Repository, checkpoints: false };
     let refused = sandbox.versions().git_export(directory.path(), &options).unwrap_err();
-    assert!(refused.to_string().contains("it exists"), "{refused}");
-    let options = GitExport { path: "/nothing".to_owned(), form: GitForm::Repository };
+    assert!(refused.to_string().contains("it already exists"), "{refused}");
+    let options = GitExport { path: "/nothing".to_owned(), form: GitForm::Repository, checkpoints: false };
     let refused = sandbox.versions().git_export(&directory.path().join("x"), &options).unwrap_err();
-    assert!(refused.to_string().contains("no version has files there"), "{refused}");
+    assert!(refused.to_string().contains("no version has files below it"), "{refused}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
 }
 
@@ -343,13 +343,13 @@ fn a_repository_that_cannot_be_imported_is_an_error_and_changes_nothing() {
     git(directory.path(), &["init", "-q", "unborn"]);
     for (name, reason) in [
         ("sha256", "SHA-256"),
-        ("reftable", "references are not files"),
+        ("reftable", "reference storage other than files"),
         ("module", "`sub` is a submodule"),
-        ("shared", "objects from another repository"),
-        ("worktree", "leads to another directory"),
-        ("part.bundle", "needs commits that are not in it"),
-        ("cut.bundle", "cut short"),
-        ("head.bundle", "cut short"),
+        ("shared", "alternates"),
+        ("worktree", "points to another directory"),
+        ("part.bundle", "requires commits that it does not contain"),
+        ("cut.bundle", "truncated"),
+        ("head.bundle", "truncated"),
         ("changed.bundle", "checksum differs"),
         ("missing", "is missing"),
         ("empty", "not a git repository"),
@@ -383,9 +383,9 @@ fn an_import_overwrites_nothing_and_fits_the_quota() {
     import(&sandbox, &path, "/r").unwrap();
     assert_eq!(sandbox.fs().read("/r/d/other").unwrap(), b"other\n");
     for (limit, reason) in [
-        ("disk = \"2 MB\"", "it needs room for 3145728 bytes"),
+        ("disk = \"2 MB\"", "it requires 3145728 bytes"),
         ("file = \"1 MB\"", "cannot write `/r/d/file`: the limit `file` is"),
-        ("inodes = 5", "it needs room for"),
+        ("inodes = 5", "it requires"),
     ] {
         let limits = Limits::parse_custom(&format!("base = \"strict\"\n{limit}")).unwrap();
         let small = Sandbox::builder().host(super::host()).custom_limits(limits).open().unwrap();
@@ -490,4 +490,30 @@ fn an_export_of_a_past_version_ends_there() {
     let exported = export(&sandbox.at("HEAD~2").unwrap(), &part, "/src");
     assert_eq!(exported.commits, 7);
     assert_eq!(git(&whole, &["rev-parse", "main~1"]).trim(), exported.head);
+}
+
+#[test]
+fn checkpoints_are_the_commits_of_an_export_and_keep_their_hashes() {
+    let directory = tempfile::tempdir().unwrap();
+    let work = |sandbox: &Sandbox, name: &str, file: &str| {
+        let export = GitExport { path: "/repo".to_owned(), form: GitForm::Bundle, checkpoints: true };
+        sandbox.bash(format!("mkdir -p /repo; echo first > /repo/{file}; cd /repo; echo second > {file}")).unwrap();
+        sandbox.bash(format!("chmod +x /repo/{file}")).unwrap();
+        sandbox.versions().checkpoint(name, Some(&format!("add {file}\n\nin two lines"))).unwrap();
+        let to = directory.path().join(format!("{name}.bundle"));
+        sandbox.versions().git_export(&to, &export).unwrap();
+        to
+    };
+    let first = work(&sandbox(), "one", "a");
+    let restored = sandbox();
+    import(&restored, &first, "/repo").unwrap();
+    let second = work(&restored, "two", "b");
+    git(directory.path(), &["clone", "-q", first.to_str().unwrap(), "first"]);
+    git(directory.path(), &["clone", "-q", second.to_str().unwrap(), "second"]);
+    let log = |name: &str, form: &str| git(&directory.path().join(name), &["log", "--reverse", &format!("--format={form}")]);
+    assert_eq!(log("second", "%B"), "add a\n\nin two lines\n\nadd b\n\nin two lines\n\n");
+    assert!(log("second", "%H").starts_with(&log("first", "%H")), "a commit that was imported is the same commit");
+    assert_eq!(git(&directory.path().join("second"), &["tag"]), "");
+    assert_eq!(on_host(&directory.path().join("second")).len(), 2);
+    git(&directory.path().join("second"), &["fsck", "--strict"]);
 }

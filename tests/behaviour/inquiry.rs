@@ -33,7 +33,7 @@ fn a_run_is_shown_with_its_output_and_what_it_changed() {
         assert!(answer.text.contains(part), "{part}: {}", answer.text);
     }
     assert_eq!(answer.data["changes"]["total"], 1);
-    for (reference, reason) in [("999", "no such run"), ("nobody", "invalid version"), ("@{soon}", "expected a time")] {
+    for (reference, reason) in [("999", "unknown run"), ("nobody", "invalid version"), ("@{soon}", "expected a time")] {
         let error = sandbox.versions().show(reference).err().unwrap().to_string();
         assert!(error.contains(reason), "{error}");
     }
@@ -99,7 +99,7 @@ fn lines_that_are_older_than_all_versions_belong_to_the_oldest() {
     assert_eq!(authors.iter().filter(|author| **author == oldest).count(), 3, "{authors:?}");
 }
 
-/// A sandbox with so many versions, of which one breaks something.
+/// A sandbox with this many versions, of which one breaks something.
 fn broken(versions: u32, at: u32) -> Sandbox {
     let sandbox = sandbox();
     sandbox.bash("echo fine > /state").unwrap();

@@ -21,7 +21,7 @@ fn of_two_who_read_the_same_version_one_wins() {
     assert!(sandbox.kv().compare_and_set("turn", 0, "b").is_err());
     let second = sandbox.kv().compare_and_set("turn", first, "c").unwrap();
     let error = sandbox.kv().compare_and_set("turn", first, "d").unwrap_err();
-    assert_eq!(error.to_string(), "key `turn` has version 2, not 1");
+    assert_eq!(error.to_string(), "key `turn` has version 2, expected 1");
     let entry = sandbox.kv().entry("turn").unwrap().unwrap();
     assert_eq!((entry.value, entry.version, second), (json!("c"), 2, 2));
 }

@@ -250,11 +250,11 @@ fn a_mount_that_makes_no_sense_is_refused_with_a_reason() {
     };
     let at = |guest: &str| refused(vec![Mount::read_only(project.path(), guest)]).to_string();
     for (guest, reason) in [
-        ("/", "the root directory is the sandbox's own"),
-        ("/bin", "programs and devices are there"),
-        ("/dev/x", "programs and devices are there"),
-        ("relative", "it is not absolute"),
-        ("/a/../b", "it has a name that cannot be a directory's"),
+        ("/", "the root directory belongs to the sandbox"),
+        ("/bin", "it is reserved for programs and devices"),
+        ("/dev/x", "it is reserved for programs and devices"),
+        ("relative", "not an absolute path"),
+        ("/a/../b", "it contains an invalid directory name"),
     ] {
         assert!(at(guest).ends_with(reason), "{}", at(guest));
     }

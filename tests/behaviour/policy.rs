@@ -167,7 +167,7 @@ fn commands_can_do_what_the_rule_says_and_nothing_else() {
     }
 }
 
-// T-POL-03: what is hidden cannot be told from what never was.
+// T-POL-03: a hidden path cannot be distinguished from a missing one.
 #[test]
 fn a_hidden_directory_looks_exactly_like_a_missing_one() {
     let hidden = Case::Hidden.bind(&zone());
@@ -560,7 +560,7 @@ fn a_view_sees_its_own_runs_and_sessions() {
     assert_eq!(ann.session("main").unwrap().bash("echo [$token]").unwrap().stdout, b"[ann]\n");
     assert_eq!(owner.session("main").unwrap().bash("echo [$token]").unwrap().stdout, b"[k3y]\n");
     for refused in [bob.info().err(), bob.check().err(), bob.fork_to("/nowhere.db").err(), bob.export("/nowhere.db").err()] {
-        assert!(refused.is_some_and(|error| error.to_string().ends_with("this view does not see the whole sandbox")));
+        assert!(refused.is_some_and(|error| error.to_string().ends_with("this view does not include the whole sandbox")));
     }
     // Changes that are hidden now are not listed any more.
     let later = ann.with_policy(rules(&[("/s", "hidden")])).unwrap();

@@ -4,7 +4,7 @@ use runtime::Sandbox;
 
 use super::{bash, check, host, sandbox};
 
-// Whoever reads a command's output waits for these as well, outside.
+// Outside a sandbox, a reader of the command's output waits for these as well.
 #[test]
 fn what_reads_from_the_shell_reads_to_the_end() {
     check("seq 3 > >(tac)", "3\n2\n1\n");

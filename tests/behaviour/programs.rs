@@ -104,7 +104,7 @@ fn there_is_no_program_unless_it_was_asked_for() {
     assert_eq!(stdout(&sandbox, "ls -A /usr/local/bin; command -v upper || echo none"), "none\n");
     assert_eq!(sandbox.bash("upper").unwrap().status.code(), 127);
     let error = sandbox.run(Command::program("upper", [""; 0])).unwrap_err();
-    assert_eq!(error.to_string(), "`upper` cannot be started");
+    assert_eq!(error.to_string(), "cannot start `upper`");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn what_is_not_a_command_is_refused_with_the_reason() {
     check("p", b"#!/bin/sh".to_vec(), "cannot use the program `p`: it is not a WebAssembly module");
     check("a/b", module(UPPER), "invalid program name `a/b`: expected 1–64 letters, digits, `_`, `-`, `.` or `+`");
     let twice = builder().program("p", module(UPPER)).program("p", module(UPPER)).open().map(drop).unwrap_err();
-    assert_eq!(twice.to_string(), "there are two programs called `p`");
+    assert_eq!(twice.to_string(), "duplicate program `p`");
 }
 
 // T-DOS-13.

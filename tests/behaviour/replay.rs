@@ -115,11 +115,11 @@ fn a_replay_begins_where_it_is_told() {
     assert_eq!(sandbox.versions().replay(None).unwrap().runs, 4);
     assert!(matches!(sandbox.versions().replay(Some("nobody")), Err(Error::Invalid(_))));
     let error = super::sandbox().versions().replay(None).unwrap_err().to_string();
-    assert!(error.contains("no run was recorded"), "{error}");
+    assert!(error.contains("there are no recorded runs"), "{error}");
 }
 
 #[test]
-fn a_recording_has_no_more_than_the_limits_of_whoever_replays_it() {
+fn a_recording_has_no_more_than_the_limits_of_its_replay() {
     let path = tempfile::tempdir().unwrap();
     let path = path.path().join("hostile.db");
     let sandbox = Sandbox::builder().host(host()).preset(Preset::Permissive).database(&path).open().unwrap();
@@ -128,7 +128,7 @@ fn a_recording_has_no_more_than_the_limits_of_whoever_replays_it() {
     let sandbox = Sandbox::builder().host(host()).preset(Preset::Strict).database(&path).read_only().open().unwrap();
     let replayed = sandbox.versions().replay(None).unwrap();
     assert_eq!(replayed.difference.unwrap().what, "exit_code");
-    assert!(replayed.notes[0].contains("wider limits"), "{:?}", replayed.notes);
+    assert!(replayed.notes[0].contains("less restrictive limits"), "{:?}", replayed.notes);
     // Tighter ones hold again.
     let sandbox = super::sandbox();
     let few = Overrides { commands: Some(3), ..Overrides::default() };
@@ -149,7 +149,7 @@ fn what_cannot_be_recorded_is_refused_before_it_runs() {
     let sandbox = sandbox();
     let (command, _stdin) = Command::bash("cat").record().stdin_pipe();
     refused(sandbox.run(command), "standard input");
-    refused(sandbox.session("s").unwrap().run(Command::python("x = 1").record()), "in memory only");
+    refused(sandbox.session("s").unwrap().run(Command::python("x = 1").record()), "only in memory");
     refused(sandbox.run(Command::bash("cat").stdin(vec![0; 9 << 20]).record()), "8 MB");
     assert!(sandbox.history(10).unwrap().iter().all(|run| run.name != "bash" && run.name != "python"));
 }

@@ -1,4 +1,4 @@
-//! A session goes on where its last call ended.
+//! A session continues where its last call ended.
 
 use runtime::{Command, Overrides, Sandbox};
 

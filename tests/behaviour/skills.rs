@@ -308,7 +308,7 @@ fn a_catalog_that_was_changed_is_not_run() {
     let database = rusqlite::Connection::open(directory.path().join("skills.db")).unwrap();
     database.execute("UPDATE skill_file SET content = CAST('echo bad' AS BLOB) WHERE path = 'main.sh'", []).unwrap();
     let error = skills.run(Request::new("test")).unwrap_err().to_string();
-    assert!(error.contains("not what was pushed"), "{error}");
+    assert!(error.contains("was modified"), "{error}");
 }
 
 #[test]

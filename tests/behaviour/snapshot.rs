@@ -1,4 +1,4 @@
-//! A sandbox is a file: it can be exported, and goes on elsewhere.
+//! A sandbox is a file: it can be exported and continued elsewhere.
 
 use runtime::{Export, Sandbox};
 

@@ -229,7 +229,7 @@ fn a_slow_function_ends_at_the_deadline_and_with_its_process() {
     let output = sandbox.run(Command::bash("cat /slow").limits(tight)).unwrap();
     assert!(output.status.limit().is_some(), "{:?}", output.status);
     assert!(began.elapsed() < Duration::from_secs(5));
-    // A process that is killed does not wait for the function, and the rest of the command goes on.
+    // A process that is killed does not wait for the function, and the rest of the command continues.
     check(&sandbox, "timeout 0.1 cat /slow; echo $?", "124\nsandlite: /slow: the command ended before the function did\n");
 }
 
@@ -257,7 +257,8 @@ fn a_function_that_calls_its_own_sandbox_is_refused_at_once() {
     let _ = place.set(sandbox.clone());
     let began = Instant::now();
     let refused = "a function that generates files cannot run or change anything in the sandbox that waits for it";
-    let expected = format!("{refused}\n{refused}\ncannot read `/back`: a function cannot read what it is generating\nplain");
+    let expected =
+        format!("{refused}\n{refused}\ncannot read `/back`: a function cannot read the path that it is generating\nplain");
     check(&sandbox, "echo run > /tmp/new; cat /back", &format!("{expected}\nrun\n"));
     assert_eq!(String::from_utf8(sandbox.fs().read("/back").unwrap()).unwrap(), expected);
     assert!(began.elapsed() < Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! Every run that changed something is a version: it can be named, read, compared, brought back and forked.
+//! Every run that changed something is a version: it can be named, read, compared, restored and forked.
 
 use runtime::{Command, DifferenceKind, Error, Keep, Mount, Sandbox};
 use serde_json::json;
@@ -9,7 +9,7 @@ fn text(sandbox: &Sandbox, path: &str) -> String {
     String::from_utf8(sandbox.fs().read(path).unwrap()).unwrap()
 }
 
-/// A sandbox whose `/note` says what the last of so many runs wrote.
+/// A sandbox whose `/note` contains the text of the last of this many runs.
 fn written(times: u32) -> Sandbox {
     let sandbox = sandbox();
     for time in 1..=times {
@@ -41,9 +41,9 @@ fn a_version_is_read_by_the_number_of_its_run_by_head_and_by_name() {
 fn a_reference_that_means_nothing_is_an_error_that_says_so() {
     let sandbox = written(2);
     for (reference, reason) in [
-        ("HEAD~99", "there are not so many versions"),
+        ("HEAD~99", "not enough earlier versions"),
         ("nobody", "expected a run's number"),
-        ("9999", "there is no such run"),
+        ("9999", "unknown run"),
         ("@{soon}", "expected a time"),
         ("HEAD~x", "expected a number after `~`"),
         ("", "expected a run's number"),

@@ -335,7 +335,7 @@ fn a_window_of_a_very_large_file_has_a_version_without_the_rest_being_read() {
     };
     let window = read(2);
     assert_eq!((window.content.as_str(), window.total_lines, window.truncated), ("2\n3\n4\n", None, true));
-    assert_eq!(window.notes, ["more lines: read on with offset=5"]);
+    assert_eq!(window.notes, ["more lines: continue with offset=5"]);
     assert_eq!(read(999_999).version, window.version);
     let edit = |expected: &str| {
         let edits = vec![Edit { old: "\n500000\n".into(), new: "\nhalf\n".into(), replace_all: false }];
@@ -348,7 +348,7 @@ fn a_window_of_a_very_large_file_has_a_version_without_the_rest_being_read() {
     // Once somebody has read all of it, its version is that of its content.
     let whole = sandbox.fs().version("/tmp/large").unwrap();
     assert_eq!((read(1).version, read(1).total_lines), (whole, Some(1_000_000)));
-    // A clock that repeats itself tells nothing about a file.
+    // A repeating clock does not identify a file's content.
     sandbox.run(Command::bash("seq 1000000 > /tmp/large").deterministic(1)).unwrap();
     assert_eq!(read(1).total_lines, Some(1_000_000));
 }

@@ -201,7 +201,7 @@ fn devices_that_an_import_leaves_out_are_named() {
     bytes[at] = 0x21;
     std::fs::write(&snapshot, bytes).unwrap();
     let imported = Sandbox::builder().host(host()).import(&snapshot).open().unwrap();
-    assert_eq!(imported.import_notes(), ["`queue` is a device or socket: left out"]);
+    assert_eq!(imported.import_notes(), ["`queue` is a device or socket: omitted"]);
     assert_eq!(imported.fs().list("/tmp").unwrap().len(), 1);
     assert!(imported.fork().unwrap().import_notes().is_empty());
 }

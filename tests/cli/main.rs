@@ -8,6 +8,8 @@ mod agree;
 mod help;
 mod pages;
 mod sharing;
+#[path = "../support/skipped.rs"]
+mod skipped;
 mod terminal;
 mod transcript;
 

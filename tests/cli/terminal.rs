@@ -119,9 +119,9 @@ fn control_sequences_pass_when_asked_for() {
 #[test]
 fn errors_have_colour_on_a_terminal_unless_nobody_wants_it() {
     let (coloured, _directory) = terminal("sandlite history");
-    assert!(coloured.end().0.contains("\x1b[1;31merror:\x1b[0m there is no"));
+    assert!(coloured.end().0.contains("\x1b[1;31merror:\x1b[0m cannot find"));
     let (plain, _directory) = terminal("NO_COLOR=1 sandlite history");
-    assert!(plain.end().0.starts_with("error: there is no"));
+    assert!(plain.end().0.starts_with("error: cannot find"));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_python_that_does_not_listen_is_ended_and_says_what_is_lost() {
     python.press("\r");
     python.expect("\nbegun\r\n");
     python.press("\x03");
-    python.expect("the session's Python is a new one");
+    python.expect("the session has a new Python interpreter");
     python.expect(">>> ");
     python.press("'lost' in globals()\r");
     python.expect("\nFalse\r\n");

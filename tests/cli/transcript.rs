@@ -26,7 +26,7 @@ struct Step {
     expected: Vec<String>,
 }
 
-/// Replays a transcript, or writes it anew when `SANDLITE_BLESS` is set.
+/// Replays a transcript, or rewrites it if `SANDLITE_BLESS` is set.
 #[track_caller]
 pub fn replay(name: &str) {
     let path = crate::directory().join(format!("{name}.txt"));

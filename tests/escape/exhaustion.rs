@@ -1,4 +1,4 @@
-//! T-DOS: a guest takes no more than its limits, whatever it does, and the host goes on.
+//! T-DOS: a guest takes no more than its limits, whatever it does, and the host keeps working.
 
 use std::time::{Duration, Instant};
 
@@ -225,7 +225,7 @@ fn t_dos_11_descriptors_run_out_in_the_guest() {
     assert_eq!(text(&survive(&format!("python3 -c \"{script}\""))), "True True\n");
 }
 
-// There is nothing that compiles for a guest: a module of its own is no program.
+// There is nothing that compiles for a guest: a module of its own is not a program.
 #[test]
 fn t_dos_13_guests_bring_no_code_of_their_own() {
     let output = survive("printf '\\0asm\\1\\0\\0\\0' > /tmp/m; chmod +x /tmp/m; /tmp/m; echo $?; wasmtime /tmp/m; echo $?");

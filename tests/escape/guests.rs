@@ -66,7 +66,7 @@ fn t_dos_03_a_shell_without_memory_says_so_and_fails() {
     assert!(stderr(&output).contains("sandlite: limit `memory` reached: 128 MB allowed"), "{}", stderr(&output));
 }
 
-// T-DOS-03: memory that was refused is no reason to blame it for what came later.
+// T-DOS-03: an earlier refusal of memory is not blamed for later failures.
 #[test]
 fn t_dos_03_memory_that_was_not_needed_is_not_blamed() {
     let script = "python3 -c '

@@ -12,6 +12,8 @@ mod hostile_files;
 mod hostile_repositories;
 mod isolation;
 mod skills;
+#[path = "../support/skipped.rs"]
+mod skipped;
 mod soak;
 mod sources;
 
@@ -30,7 +32,7 @@ fn sandbox(preset: Preset) -> Sandbox {
     Sandbox::builder().host(host()).preset(preset).open().unwrap()
 }
 
-/// Runs a hostile script under the strict preset; afterwards what was there before is there, and the sandbox goes on (G8).
+/// Runs a hostile script under the strict preset; afterwards earlier files are intact, and the sandbox works (G8).
 #[track_caller]
 fn survive(script: &str) -> Output {
     survive_with(script, Overrides::default())

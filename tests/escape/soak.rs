@@ -107,7 +107,7 @@ impl Round {
     }
 }
 
-/// Sixteen workers for so long; what the program holds when all of them are gone.
+/// Runs sixteen workers for this long; returns the memory that the program holds after all of them have ended.
 fn round(host: &Host, time: Duration) -> (Held, u64, u64) {
     let (round, started) = (Round::default(), Instant::now());
     std::thread::scope(|scope| {
@@ -128,7 +128,7 @@ const ALONE: &str = "SANDLITE_SOAK_ALONE";
 
 // T-REL-06: what is held between two rounds, when nothing runs, does not grow.
 //
-// In a program of its own, where no other test counts, and with an allocator that gives back what is freed: glibc's own habit is to
+// In a program of its own, where no other test counts, and with an allocator that returns freed memory: glibc's own habit is to
 // keep up to 64 MB for each of its arenas, which looks like a leak until all of them are full, after minutes.
 #[test]
 fn sixteen_sandboxes_leave_nothing_behind() {

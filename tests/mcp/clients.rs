@@ -4,6 +4,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use super::http::Server;
+use super::skipped::skip;
+
+const UNWANTED: &str = "set SANDLITE_MCP_CLIENTS=1 to fetch the clients and try them";
 
 fn wanted() -> bool {
     std::env::var_os("SANDLITE_MCP_CLIENTS").is_some_and(|value| value == "1")
@@ -28,6 +31,7 @@ fn npm(directory: &Path, packages: &[&str]) {
 #[test]
 fn the_official_python_client_works() {
     if !wanted() {
+        skip(UNWANTED);
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -46,6 +50,7 @@ fn the_official_python_client_works() {
 #[test]
 fn the_official_inspector_works() {
     if !wanted() {
+        skip(UNWANTED);
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -67,6 +72,7 @@ fn the_official_inspector_works() {
 #[test]
 fn the_official_conformance_suite_passes() {
     if !wanted() {
+        skip(UNWANTED);
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -110,7 +110,7 @@ fn t_net_04_a_body_without_the_key_is_not_waited_for() {
     }
 }
 
-/// T-NET-08: whoever does not show the key in time is shut out, however slowly it speaks.
+/// T-NET-08: a client that does not send the key in time is disconnected, however slowly it sends.
 #[test]
 fn t_net_08_those_who_do_not_show_the_key_in_time_are_shut_out() {
     let (address, _) = impatient(Times { key: short(), ..Times::default() });

@@ -374,7 +374,7 @@ fn t_net_05_names_never_become_paths() {
     for name in ["../x", "/etc/passwd", "a/b", "", ".", "a\u{0}b", &"x".repeat(65)] {
         let answer = server.call(1, "import_snapshot", json!({ "snapshot": name })).message();
         assert_eq!(answer["result"]["isError"], true);
-        assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("a name has 1 to 64"), "{answer}");
+        assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("expected 1 to 64"), "{answer}");
     }
     let other = String::from_utf8(server.with(&[], "{}")).unwrap().replace("/mcp", "/../../etc/passwd");
     assert_eq!(server.raw(other.as_bytes()).status, 404);
@@ -418,7 +418,7 @@ fn t_net_08_clients_that_do_not_read_hold_up_nobody() {
     let half: Vec<TcpStream> = (0..8).map(|_| server.connect(b"POST /mcp HTTP/1.1\r\nHost: loc")).collect();
     assert_eq!(server.bash("echo through")["stdout"], "through\n");
     drop((silent, half));
-    // Whoever goes away while its command runs ends it: the next one has its turn.
+    // A client that disconnects while its command runs ends it: the next one gets its turn.
     let mut gone = BufReader::new(server.connect(&call("echo started; sleep 250")));
     let mut line = String::new();
     while !line.contains("started") {

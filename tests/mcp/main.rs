@@ -5,6 +5,8 @@ mod crowds;
 mod floods;
 mod http;
 mod skills;
+#[path = "../support/skipped.rs"]
+mod skipped;
 mod stdio;
 
 use std::io::{BufRead, BufReader, Write};

@@ -93,5 +93,5 @@ fn without_a_catalog_there_are_no_skills() {
     assert!(!tools(&mut client).iter().any(|tool| tool["name"].as_str().unwrap().contains("skill")));
     assert!(!client.hello["instructions"].as_str().unwrap().contains("skill"));
     let refused = client.refused("tools/call", json!({ "name": "run_skill", "arguments": { "name": "x" } }));
-    assert!(refused.to_string().contains("there is no tool"), "{refused}");
+    assert!(refused.to_string().contains("unknown tool"), "{refused}");
 }

@@ -89,7 +89,7 @@ fn a_client_is_offered_only_the_tools_that_were_chosen() {
     assert!(tools.iter().all(|tool| tool["inputSchema"]["properties"].get("sandbox").is_none()), "{listed}");
     assert_eq!(client.data("bash", json!({ "command": "echo hi" }))["stdout"], "hi\n");
     let error = client.refused("tools/call", json!({ "name": "write_file", "arguments": {} }));
-    assert_eq!(error["message"], "there is no tool `write_file`");
+    assert_eq!(error["message"], "unknown tool `write_file`");
     let instructions = client.hello["instructions"].as_str().unwrap();
     let unknown = TOOLS.iter().find(|tool| !names.contains(tool) && instructions.contains(&format!("`{tool}`")));
     assert_eq!(unknown, None, "{instructions}");
@@ -115,7 +115,7 @@ fn sandboxes_are_listed_and_dropped() {
     assert_eq!(client.data("drop_sandbox", json!({ "name": "a" }))["dropped"], "a");
     assert_eq!(client.data("list_sandboxes", json!({}))["sandboxes"], json!(["main", "b"]));
     let gone = client.call("bash", json!({ "command": "true", "sandbox": "a" }));
-    assert_eq!((gone["isError"].clone(), text(&gone)), (true.into(), "error: there is no sandbox `a`\nhint: there are main, b"));
+    assert_eq!((gone["isError"].clone(), text(&gone)), (true.into(), "error: unknown sandbox `a`\nhint: use one of main, b"));
     assert_eq!(client.call("drop_sandbox", json!({ "name": "main" }))["isError"], true);
     assert_eq!(client.call("drop_sandbox", json!({ "name": "a" }))["isError"], true);
 }
@@ -239,7 +239,7 @@ fn what_is_wrong_with_a_call_is_for_the_model_to_read() {
         assert!(text(&result).starts_with("error: "), "{}", text(&result));
     }
     let error = client.refused("tools/call", json!({ "name": "rm", "arguments": {} }));
-    assert_eq!(error["message"], "there is no tool `rm`");
+    assert_eq!(error["message"], "unknown tool `rm`");
 }
 
 #[test]
@@ -414,5 +414,5 @@ fn notes_of_an_import_are_in_its_answer() {
     bytes[at] = 0x21;
     std::fs::write(&path, bytes).unwrap();
     let opened = client.data("import_snapshot", json!({ "snapshot": "s" }));
-    assert_eq!(opened["notes"], json!(["`queue` is a device or socket: left out"]));
+    assert_eq!(opened["notes"], json!(["`queue` is a device or socket: omitted"]));
 }

@@ -1,5 +1,5 @@
 """Runs a module of CPython's own tests inside the sandbox: the one that MODULE in the environment names, with the suite
-below /suite. NAMES in the environment tells each test as it begins.
+below /suite. NAMES in the environment prints the name of each test as it starts.
 
 Standard input names the tests to leave out, one pattern a line. The last line printed counts; what failed is named before it.
 """

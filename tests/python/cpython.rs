@@ -4,12 +4,14 @@ use std::path::Path;
 
 use runtime::{Command, Mount, Preset, Sandbox};
 
+use super::skipped::skip;
 use super::{host, texts};
 
 #[test]
 fn a_sample_of_cpythons_own_tests_passes() {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cpython-tests/suite");
     if !suite.join("test").is_dir() {
+        skip("run `cargo xtask cpython-tests` first");
         return;
     }
     let mount = Mount::read_only(&suite, "/suite");

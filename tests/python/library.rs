@@ -41,7 +41,7 @@ fn what_is_not_there_says_why() {
 }
 
 #[test]
-fn whoever_connects_is_told_that_there_is_no_network() {
+fn a_connection_fails_because_there_is_no_network() {
     check(
         "import socket, ssl\n\
          for act in (lambda: socket.create_connection(('example.com', 80)), lambda: socket.gethostbyname('example.com'),\n\

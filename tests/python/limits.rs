@@ -1,4 +1,4 @@
-//! Limits hold for Python as for everybody, and the host goes on.
+//! Limits apply to Python as to every program, and the host keeps working.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ fn memory_is_refused_as_a_memory_error() {
     assert!(output.usage.memory_peak <= strict().limits().memory.0, "{}", output.usage.memory_peak);
 }
 
-// In Python, in C, in the parser, in destructors: an exception, and the program goes on.
+// In Python, in C, in the parser, in destructors: an exception, and the program continues.
 #[test]
 fn recursion_is_an_exception_wherever_it_happens() {
     check("def f(n): return f(n + 1)\ntry: f(0)\nexcept RecursionError as e: print(e)", "maximum recursion depth exceeded\n");

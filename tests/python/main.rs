@@ -10,6 +10,8 @@ mod packages;
 mod scientific;
 mod session;
 mod shell;
+#[path = "../support/skipped.rs"]
+mod skipped;
 mod subprocess;
 mod tools;
 

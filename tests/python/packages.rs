@@ -84,20 +84,20 @@ fn what_is_not_as_it_should_be_is_refused_whole() {
         (
             "tag = 'cp314-cp314-linux_x86_64'",
             "",
-            "it is for cp314-cp314-linux_x86_64, and only pure Python (py3-none-any) runs here",
+            "it is built for cp314-cp314-linux_x86_64; only pure Python (py3-none-any) is supported",
         ),
-        ("files['../evil.py'] = ''", "", "\"../evil.py\" is no name for a file"),
-        ("files['/etc/evil'] = ''", "", "\"/etc/evil\" is no name for a file"),
-        ("", "files['greet/__init__.py'] += b'#'", "`greet/__init__.py` is not the file that its RECORD describes"),
-        ("", "files['greet/more.py'] = b''", "`greet/more.py` is not in its RECORD"),
-        ("", "del files['greet/data.txt']", "`greet/data.txt` is in its RECORD and not there"),
-        ("", "files.pop(stem + '.dist-info/WHEEL')", "it has no file WHEEL"),
-        ("name = 'other'", "", "METADATA is of other 1.2, the directory of Greet_It-1.2"),
-        ("files['x-1.dist-info/METADATA'] = ''", "", "it has more than one directory .dist-info"),
+        ("files['../evil.py'] = ''", "", "invalid file name \"../evil.py\""),
+        ("files['/etc/evil'] = ''", "", "invalid file name \"/etc/evil\""),
+        ("", "files['greet/__init__.py'] += b'#'", "`greet/__init__.py` does not match RECORD"),
+        ("", "files['greet/more.py'] = b''", "`greet/more.py` is not listed in RECORD"),
+        ("", "del files['greet/data.txt']", "`greet/data.txt` is listed in RECORD but missing"),
+        ("", "files.pop(stem + '.dist-info/WHEEL')", "missing file WHEEL"),
+        ("name = 'other'", "", "METADATA describes other 1.2, but the directory belongs to Greet_It-1.2"),
+        ("files['x-1.dist-info/METADATA'] = ''", "", "more than one directory .dist-info"),
     ] {
         let wheel = build(&sandbox, change, after);
         let error = sandbox.packages().install(&wheel).err().map(|error| error.to_string());
-        assert_eq!(error.as_deref(), Some(format!("the wheel is refused: {reason}").as_str()), "{change}{after}");
+        assert_eq!(error.as_deref(), Some(format!("invalid wheel: {reason}").as_str()), "{change}{after}");
     }
     assert_eq!(sandbox.bash("ls -A ~").unwrap().stdout, b"");
 }
@@ -110,7 +110,7 @@ fn a_bomb_is_refused() {
     let wheel = sandbox.fs().read("/w.whl").unwrap();
     assert!(wheel.len() < 1 << 20);
     let error = sandbox.packages().install(&wheel).unwrap_err().to_string();
-    assert_eq!(error, "the wheel is refused: `a4` cannot be unpacked: it is damaged, or too large");
+    assert_eq!(error, "invalid wheel: cannot unpack `a4`: it is damaged, or too large");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_package_that_needs_its_compiled_part_is_refused_with_the_reason() {
     let done = install_compiled(&sandbox, "files['greet/__init__.py'] = 'from greet import _fast\\n'");
     let refused = &done.refused[0];
     assert_eq!((refused.name.as_str(), done.installed.len()), ("greet-it", 0));
-    assert!(refused.reason.starts_with("it does not work without its compiled part: ImportError: "), "{}", refused.reason);
+    assert!(refused.reason.starts_with("it does not work without its native code: ImportError: "), "{}", refused.reason);
     assert_eq!(sandbox.packages().list().unwrap(), []);
 }
 

@@ -18,7 +18,7 @@ fn builder() -> Builder {
     });
     let refuse = Tool::new("refuse-all", "Never works.", json!({}), |_| Err("not today".to_owned()));
     let panic = Tool::new("panic", "Breaks.", json!({}), |_| panic!("a secret of the host"));
-    let echo = Tool::new("echo", "Gives back what it is given.", json!({}), Ok);
+    let echo = Tool::new("echo", "Returns its arguments.", json!({}), Ok);
     Sandbox::builder().host(host()).tool(add).tool(refuse).tool(panic).tool(echo)
 }
 
@@ -69,10 +69,10 @@ fn errors_are_exceptions_without_details_of_the_host() {
     check(&catch("tools.add(a=1)"), "invalid add | add: `b` is missing\n");
     check(&catch("tools.add('x', 1)"), "invalid add | add: `b` must be of type integer, not string\n");
     check(&catch("tools.add(1, 2, mode='x')"), "invalid add | add: `mode` must be one of \"plain\", \"loud\"\n");
-    check(&catch("tools.add(a=1, b=2, c=3)"), "invalid add | add: `c` is not taken\n");
+    check(&catch("tools.add(a=1, b=2, c=3)"), "invalid add | add: `c` is not allowed\n");
     check(&catch("tools.refuse_all()"), "failed refuse-all | refuse-all: not today\n");
-    check(&catch("tools.panic()"), "failed panic | panic: the tool itself broke down\n");
-    check(&catch("tools.call('nothing')"), "unknown nothing | nothing: there is no tool `nothing`: the host offers others\n");
+    check(&catch("tools.panic()"), "failed panic | panic: the tool panicked\n");
+    check(&catch("tools.call('nothing')"), "unknown nothing | nothing: unknown tool `nothing`: the host offers others\n");
     let output = sandbox().python("from sandlite import tools\ntools.refuse_all()").unwrap();
     let expected = "Traceback (most recent call last):\n  File \"<string>\", line 2, in <module>\n    tools.refuse_all()\n    ~~~~~~~~~~~~~~~~^^\nsandlite.ToolError: refuse-all: not today\n";
     assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 1));
@@ -84,14 +84,11 @@ fn none_registered_none_callable() {
     check_error("from sandlite import tools; tools.add(1)", "AttributeError: there is no tool 'add': the host offers none");
     check_error(
         "from sandlite import tools; tools.call('add')",
-        "sandlite.ToolError: add: there is no tool `add`: the host offers none",
+        "sandlite.ToolError: add: unknown tool `add`: the host offers none",
     );
     super::check("from sandlite import tools; print(tools.list())", "[]\n");
     let output = super::sandbox().bash("tool --list; tool add '{}'").unwrap();
-    assert_eq!(
-        (texts(&output).1.as_str(), output.status.code()),
-        ("tool: add: there is no tool `add`: the host offers none\n", 2)
-    );
+    assert_eq!((texts(&output).1.as_str(), output.status.code()), ("tool: add: unknown tool `add`: the host offers none\n", 2));
 }
 
 #[test]
@@ -101,7 +98,7 @@ fn bash_calls_with_json() {
     check_bash("tool echo", "{}\n", "", 0);
     check_bash(
         "tool -l",
-        "add\tAdds two numbers.\nrefuse-all\tNever works.\npanic\tBreaks.\necho\tGives back what it is given.\n",
+        "add\tAdds two numbers.\nrefuse-all\tNever works.\npanic\tBreaks.\necho\tReturns its arguments.\n",
         "",
         0,
     );
@@ -120,7 +117,7 @@ fn a_tool_is_a_command_with_options() {
     check_bash("refuse-all", "", "tool: refuse-all: not today\n", 1);
     check_bash("add --a 1", "", "tool: add: `b` is missing\n", 2);
     check_bash("add --a one --b 2", "", "tool: add: `a` must be of type integer, not string\n", 2);
-    check_bash("add --c 1", "", "tool: add: unknown option `--c`: `add --help` lists the options\n", 2);
+    check_bash("add --c 1", "", "tool: add: unknown option `--c`: run `add --help` to list the options\n", 2);
     check_bash("command -v add; type -t add; /bin/add 1 2; env add 3 4", "/usr/bin/add\nfile\n21\n43\n", "", 0);
 }
 
@@ -249,16 +246,16 @@ fn results_are_bounded_as_output_is() {
     let output = Overrides { output: Some("1 MB".parse().unwrap()), ..Overrides::default() };
     let code = "from sandlite import tools, ToolError\ntry: tools.large()\nexcept ToolError as error: print(error)";
     let limited = sandbox.run(Command::python(code).limits(output)).unwrap();
-    assert_eq!(texts(&limited).0, "large: its result has 2097154 bytes, and the preset allows 1048576\n");
+    assert_eq!(texts(&limited).0, "large: its result has 2097154 bytes; the preset allows 1048576\n");
     assert_eq!(sandbox.python("from sandlite import tools; print(len(tools.large()))").unwrap().stdout, b"2097152\n");
 }
 
 #[test]
 fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
     let error = builder().tool(Tool::new("x y", "", "{}", Ok)).open().err().unwrap();
-    assert!(error.to_string().starts_with("`x y` cannot be the name of a tool"), "{error}");
+    assert!(error.to_string().starts_with("invalid tool name `x y`"), "{error}");
     let error = builder().tool(Tool::new("x", "", "{\"type\": \"array\"}", Ok)).open().err().unwrap();
-    assert!(error.to_string().starts_with("the schema of tool `x` cannot be used"), "{error}");
+    assert!(error.to_string().starts_with("invalid schema of tool `x`"), "{error}");
 }
 
 #[test]

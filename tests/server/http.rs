@@ -86,7 +86,18 @@ impl Server {
 
     /// Kills it, as a power cut does, and starts it again on the same data.
     pub(crate) fn kill_and_restart(&mut self) {
-        self.child.kill().unwrap();
+        self.kill();
+        self.restart();
+    }
+
+    /// Kills it, whoever waits for an answer.
+    pub(crate) fn kill(&self) {
+        let killed = Command::new("kill").args(["-9", &self.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+
+    /// Starts it again on the same data.
+    pub(crate) fn restart(&mut self) {
         self.child.wait().unwrap();
         let (child, address, key) = start(self.directory.path(), &self.settings);
         assert_eq!(key, None);
@@ -121,6 +132,48 @@ impl Server {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         answer(&bytes)
+    }
+
+    /// A request that may meet a server that dies; `None` if there is no whole answer.
+    pub(crate) fn try_answer(&self, method: &str, path: &str, body: &[u8]) -> Option<Answer> {
+        let mut stream = TcpStream::connect(self.address).ok()?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            self.address,
+            self.key,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).ok()?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).ok()?;
+        let answer = answer(&bytes);
+        let length: usize = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        (answer.status > 0 && answer.body.len() == length).then_some(answer)
+    }
+
+    pub(crate) fn try_send(&self, method: &str, path: &str, body: &[u8]) -> Option<u16> {
+        self.try_answer(method, path, body).map(|answer| answer.status)
+    }
+
+    pub(crate) fn try_json(&self, method: &str, path: &str, body: &Value) -> Option<u16> {
+        self.try_send(method, path, body.to_string().as_bytes())
+    }
+
+    /// Files of the data directory whose names have this part.
+    pub(crate) fn files_named(&self, part: &str) -> Vec<String> {
+        let (mut found, mut left) = (Vec::new(), vec![self.directory.path().to_owned()]);
+        while let Some(directory) = left.pop() {
+            for entry in std::fs::read_dir(directory).unwrap().flatten() {
+                if entry.path().is_dir() {
+                    left.push(entry.path());
+                }
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.contains(part) {
+                    found.push(name);
+                }
+            }
+        }
+        found
     }
 
     /// A request of the first key.

@@ -1,4 +1,8 @@
 //! `sandlite serve` as its clients see it: the real program, real sockets, several tenants.
 
+mod clients;
+mod console;
+mod crash;
 mod http;
+mod sandboxes;
 mod skillbox;

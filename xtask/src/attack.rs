@@ -1,16 +1,16 @@
-//! `cargo xtask attack`: the long forms of what the tests attack briefly.
+//! `cargo xtask attack`: extended versions of the attacks in the tests.
 
 mod kills;
 
 use crate::Outcome;
 use crate::run::{cargo, run};
 
-/// Each attack: its name, what it does, and how it is run with the words that follow.
+/// Each attack: its name, its description, and the function that runs it with the remaining arguments.
 type Attack = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
 const ATTACKS: &[Attack] = &[
     ("files", "open hostile databases with every verb of the command line", files),
-    ("kills", "end every verb at random moments, 10 000 times (or as often as given)", kills::run),
+    ("kills", "kill every verb at random moments, 10 000 times (or as often as given)", kills::run),
 ];
 
 /// Runs one of the attacks.
@@ -20,7 +20,7 @@ pub(crate) fn attack(args: &[String]) -> Outcome {
         return run(rest);
     }
     let lines: Vec<String> = ATTACKS.iter().map(|(name, what, _)| format!("  {name:<11} {what}")).collect();
-    Err(format!("Usage: cargo xtask attack <what>\n\n{}", lines.join("\n")).into())
+    Err(format!("Usage: cargo xtask attack <attack>\n\n{}", lines.join("\n")).into())
 }
 
 // The test of the same name, with all its cases.

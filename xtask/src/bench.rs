@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: measures, side by side in one run.
+//! `cargo xtask bench`: comparative measurements in one run.
 
 mod peers;
 
@@ -6,13 +6,13 @@ use std::process::Command;
 
 use crate::run::{cargo, output, root, run, step, target};
 
-const HELP: &str = "Usage: cargo xtask bench <what>
+const HELP: &str = "Usage: cargo xtask bench <benchmark>
 
-  presets     the same work under each preset and without limits: a table, and docs/presets.{md,json,svg}
-  targets     what is promised, each beside what it is compared with
-  peers       the same work in what else one could use: docs/benchmarks.{md,svg}; --install gets the neighbours by name,
-              --rounds N, --note TEXT for the end of the page
-  commands    what a command costs: warm, in a new sandbox, with programs and pipelines
+  presets     compare the presets and no limits: prints a table, writes docs/presets.{md,json,svg}
+  targets     check the performance targets against their references
+  peers       compare with similar tools: writes docs/benchmarks.{md,svg}; --install installs them by name,
+              --rounds N, --note TEXT adds a note to the page
+  commands    measure commands: warm, in a new sandbox, with programs and pipelines
 ";
 
 const CARGO: &str = "it is part of Rust";
@@ -29,7 +29,7 @@ pub(crate) fn bench(args: &[String]) -> crate::Outcome {
             let mut theirs = cargo();
             theirs.args(["run", "--quiet", "--release"]).current_dir(root().join("benches/bashkit"));
             let nanos = output(&mut theirs, CARGO)?;
-            step("measuring what is promised");
+            step("measuring the performance targets");
             run(ours()?.args(["targets", nanos.trim()]), CARGO)
         }
         Some("peers") => peers::peers(args),
@@ -38,8 +38,8 @@ pub(crate) fn bench(args: &[String]) -> crate::Outcome {
     }
 }
 
-// Our own program, and `sandlite` beside it. The whole workspace is built: for a part of it cargo would choose other features,
-// and build the engine a second time.
+// Our own program, and `sandlite` next to it. The whole workspace is built, because for a part of it cargo would select other
+// features and build the engine a second time.
 fn ours() -> crate::Fallible<Command> {
     run(cargo().args(["build", "--quiet", "--release", "--workspace", "--bins"]), CARGO)?;
     Ok(Command::new(target().join("release/sandlite-bench")))

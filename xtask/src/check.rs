@@ -3,10 +3,11 @@
 use std::process::Command;
 
 use crate::run::{cargo, step};
-use crate::{Outcome, guests, skillbox, wheel};
+use crate::{Outcome, guests, skillbox, skips, wheel};
 
 /// `cargo xtask test`: stops at the first check that fails.
 pub(crate) fn run() -> Outcome {
+    skips::begin()?;
     guests::build()?;
     step("format");
     format()?;
@@ -22,11 +23,12 @@ pub(crate) fn run() -> Outcome {
     skillbox::run_if_there()?;
     step("Python package");
     wheel::test()?;
+    skips::end()?;
     step("everything passed");
     Ok(())
 }
 
-const RUSTUP: &str = "install Rust with rustup";
+pub(crate) const RUSTUP: &str = "install Rust with rustup";
 
 fn format() -> Outcome {
     run_cargo(&["fmt", "--all", "--check"])
@@ -36,27 +38,26 @@ fn lints() -> Outcome {
     run_cargo(&["clippy", "--workspace", "--all-targets", "--release", "--quiet", "--", "-D", "warnings"])
 }
 
-// Licences, duplicates and sources; advisories need the network and run where it is there.
+// Licenses, duplicates and sources; advisories need the network and run where it is available.
 fn dependencies() -> Outcome {
     let installed = Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
     if !installed {
-        eprintln!("    skipped: `cargo install cargo-deny` to check licences and duplicates too");
-        return Ok(());
+        return skips::skip("cargo-deny", "run `cargo install cargo-deny` to check licenses and duplicates too");
     }
     run_cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"])
 }
 
-// All of them, whatever fails: a run on another machine is worth everything it can tell. Some run examples, which are built first.
+// All of them, even after a failure: a run on another machine should report everything. Some run examples, which are built first.
 fn tests() -> Outcome {
     run_cargo(&["build", "--workspace", "--release", "--quiet", "--examples"])?;
     run_cargo(&["test", "--workspace", "--release", "--quiet", "--no-fail-fast", "--lib", "--bins", "--tests"])
 }
 
-// The whole workspace, though few packages have examples: a smaller choice has other features, and builds wasmtime again.
+// The whole workspace, though few packages have examples: a subset has other features, and builds wasmtime again.
 fn documentation() -> Outcome {
     run_cargo(&["test", "--workspace", "--release", "--quiet", "--doc"])
 }
 
 fn run_cargo(args: &[&str]) -> Outcome {
-    crate::run::run(cargo().args(args), RUSTUP)
+    crate::run::run(cargo().args(args).env(skips::VARIABLE, skips::file()), RUSTUP)
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask cpython-tests`: CPython's own tests, inside the sandbox.
 //!
-//! The tests come from Debian's packages by name, through apt with lists of its own: nothing of the machine is changed, and
-//! apt checks the signatures. `tests/python/cpython.txt` says which modules are run and what is left out.
+//! The tests come from Debian's packages by name, through apt with its own lists: nothing on the machine is changed, and apt
+//! checks the signatures. `tests/python/cpython.txt` lists the modules and the skipped tests.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,15 +10,15 @@ use std::process::{Command, Stdio};
 
 use crate::run::{cargo, root, run, step, target};
 
-/// The packages: the tests, and what supports them.
+/// The packages: the tests and their support files.
 const PACKAGES: [&str; 2] = ["libpython3.14-testsuite", "libpython3.14-stdlib"];
 
-/// The part of the distribution that has them.
+/// The distribution that has them.
 const SUITE: &str = "sid";
 
-const DEBIAN: &str = "it takes a Debian, with apt and dpkg";
+const DEBIAN: &str = "this requires Debian, with apt and dpkg";
 
-/// One module, and the patterns of what is left out of it.
+/// A module, and the patterns of its skipped tests.
 struct Module {
     name: String,
     left_out: Vec<String>,
@@ -66,7 +66,7 @@ fn passes(module: &Module, suite: &Path, driver: &str) -> crate::Fallible<bool> 
     Ok(false)
 }
 
-// Names at the margin are modules; below them, pattern and reason.
+// Unindented names are modules; below them, pattern and reason.
 fn modules(list: &str) -> Vec<Module> {
     let mut modules: Vec<Module> = Vec::new();
     for line in list.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
@@ -78,14 +78,14 @@ fn modules(list: &str) -> Vec<Module> {
     modules
 }
 
-// The directory above `test`, fetched if it is not there.
+// The parent directory of `test`, downloaded if missing.
 fn suite() -> crate::Fallible<PathBuf> {
     let home = target().join("cpython-tests");
     let suite = home.join("suite");
     if suite.join("test/test_json").is_dir() {
         return Ok(suite);
     }
-    step("fetching CPython's tests");
+    step("downloading CPython's tests");
     for place in ["apt/state/lists/partial", "apt/cache/archives/partial", "debs", "unpacked"] {
         fs::create_dir_all(home.join(place))?;
     }
@@ -126,7 +126,7 @@ fn mirror() -> crate::Fallible<String> {
     }
     let words = texts.iter().flat_map(|text| text.split_whitespace());
     let mut mirrors = words.filter(|word| word.starts_with("http") && word.trim_end_matches('/').ends_with("/debian"));
-    mirrors.next().map(str::to_owned).ok_or_else(|| format!("apt's configuration names no mirror of Debian: {DEBIAN}").into())
+    mirrors.next().map(str::to_owned).ok_or_else(|| format!("no Debian mirror in apt's configuration: {DEBIAN}").into())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: builds everything and takes a newcomer on a short tour.
+//! `cargo xtask demo`: builds everything and gives a short tour.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,20 +45,20 @@ impl Tour {
             true,
         )?;
         self.show(
-            "a runaway loop meets its preset",
+            "a preset stops a runaway loop",
             &["--db", "agent.db", "--preset", "strict", "bash", "-c", "while true; do :; done"],
             false,
         )?;
-        self.show("everything that ran is a row", &["--db", "agent.db", "history"], true)?;
-        self.show("a snapshot is a file", &["--db", "agent.db", "export", "snapshot.db"], true)?;
-        self.show("and goes on elsewhere", &["--db", "twin.db", "import", "snapshot.db"], true)?;
-        self.show("where it was", &["--db", "twin.db", "bash", "-c", "cat /greeting ~/notes"], true)
+        self.show("every run is recorded", &["--db", "agent.db", "history"], true)?;
+        self.show("a snapshot is one file", &["--db", "agent.db", "export", "snapshot.db"], true)?;
+        self.show("continue from it elsewhere", &["--db", "twin.db", "import", "snapshot.db"], true)?;
+        self.show("with the same state", &["--db", "twin.db", "bash", "-c", "cat /greeting ~/notes"], true)
     }
 
     fn show(&self, title: &str, args: &[&str], succeeds: bool) -> Outcome {
         println!("\n\x1b[2m# {title}\x1b[0m\n\x1b[32m$\x1b[0m sandlite {}", quoted(args));
         let status = Command::new(&self.sandlite).args(args).current_dir(Path::new(&self.directory)).status()?;
-        if status.success() == succeeds { Ok(()) } else { Err(format!("that ended with {status}").into()) }
+        if status.success() == succeeds { Ok(()) } else { Err(format!("the command ended with {status}").into()) }
     }
 }
 

@@ -1,7 +1,8 @@
-//! `cargo xtask dist`: the program as it is handed on, with its guests compiled beside it, and a first command to try it.
+//! `cargo xtask dist`: builds the program for distribution, with its compiled guests next to it, and tests it with a first
+//! command.
 //!
-//! Compiling takes longer than all of a first command: whoever installs the program this way does not wait for it. `cargo build`
-//! cannot do it, for the program itself is what compiles.
+//! Compilation takes longer than a first command, so users of such a distribution do not wait for it. `cargo build` cannot do it,
+//! because the program itself compiles the guests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::{Fallible, Outcome, guests};
 
 const CARGO: &str = "install Rust with rustup";
 
-/// The directory that the program looks for beside itself (`cli/engine.rs`).
+/// The directory that the program looks for next to itself (`cli/engine.rs`).
 const SHIPPED: &str = "sandlite-guests";
 
 /// `cargo xtask dist`.
@@ -23,7 +24,7 @@ pub(crate) fn build() -> Outcome {
     run(cargo().args(["build", "--workspace", "--release", "--quiet", "--bin", "sandlite"]), CARGO)?;
     let place = target().join("dist");
     let program = assemble(&target().join("release/sandlite"), &place)?;
-    step("trying it, with nothing in the cache");
+    step("testing it with an empty cache");
     let cache = target().join("dist-cache");
     if cache.exists() {
         fs::remove_dir_all(&cache)?;
@@ -38,7 +39,7 @@ pub(crate) fn build() -> Outcome {
     Ok(())
 }
 
-/// Puts a program and its guests, compiled and packed, into a directory.
+/// Copies a program and its guests, compiled and packed, to a directory.
 pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
     step("compiling the guests for other machines");
     let shipped = place.join(SHIPPED);
@@ -46,7 +47,7 @@ pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
     let compiled = output(Command::new(program).args(["guests", "compile"]).arg(place.with_extension("compiled")), CARGO)?;
     let mut kept = Vec::new();
     for path in compiled.lines().map(Path::new) {
-        let name = format!("{}.xz", path.file_name().ok_or("a guest without a name")?.to_string_lossy());
+        let name = format!("{}.xz", path.file_name().ok_or("a guest has no file name")?.to_string_lossy());
         let packed = shipped.join(&name);
         let is_new = fs::metadata(&packed).and_then(|there| Ok(there.modified()? >= fs::metadata(path)?.modified()?));
         if !is_new.unwrap_or(false) {
@@ -61,7 +62,7 @@ pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
         }
     }
     let copy = place.join("sandlite");
-    // A program that runs cannot be written over.
+    // A running program cannot be overwritten.
     if copy.exists() {
         fs::remove_file(&copy)?;
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask guests`: from Rust to compressed WebAssembly, once per content.
+//! `cargo xtask guests`: builds the guests to compressed WebAssembly, once per content.
 
 mod prepare;
 mod python;
@@ -15,7 +15,7 @@ use crate::run::{cargo, output, root, run as run_program, step, target};
 
 const TARGET: &str = "wasm32-wasip1";
 
-/// What the modules are made from: any change here is a rebuild.
+/// The inputs of the modules: any change here triggers a rebuild.
 const SOURCES: [&str; 9] = [
     "guests/abi",
     "guests/common",
@@ -28,10 +28,10 @@ const SOURCES: [&str; 9] = [
     "guests/zip",
 ];
 
-/// For fork `__stack_pointer` is exported and the stack comes first, so that all below it is dead.
+/// For fork, `__stack_pointer` is exported and the stack comes first, so that everything below it is dead.
 const RUST_FLAGS: &str = "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
 
-/// Builds what changed; with `--python-sci` also installs the scientific Python where `sandlite` looks for it.
+/// Builds changed guests; with `--python-sci` also installs the scientific Python where `sandlite` looks for it.
 pub(crate) fn run(args: &[String]) -> crate::Outcome {
     let with_scientific = match args {
         [] => false,
@@ -42,13 +42,13 @@ pub(crate) fn run(args: &[String]) -> crate::Outcome {
     if !with_scientific {
         return Ok(());
     }
-    step("installing the scientific Python (98 MB to fetch, some minutes to compile)");
+    step("installing the scientific Python (98 MB to download, some minutes to compile)");
     let mut sandlite = cargo();
     sandlite.args(["run", "--release", "--quiet", "--bin", "sandlite", "--", "--verbose", "guests", "add", "python-sci"]);
     run_program(sandlite.env("SANDLITE_GUESTS", dist), "install Rust with rustup")
 }
 
-/// Builds what changed and answers where the modules are.
+/// Builds changed guests and returns the directory of the modules.
 pub(crate) fn build() -> crate::Fallible<PathBuf> {
     let dist = target().join("guests/dist");
     python::build(&dist)?;
@@ -111,7 +111,7 @@ pub(crate) fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     writer.finish()
 }
 
-// Everything that decides what comes out: sources, dependencies, flags, profile, compiler.
+// Everything that determines the result: sources, dependencies, flags, profile, compiler.
 fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
     hasher.update(RUST_FLAGS);
@@ -130,13 +130,13 @@ fn key() -> crate::Fallible<String> {
     Ok(hex(&hasher.finalize()))
 }
 
-// The guests' own crates with versions and features, not the whole lock file: the CLI's dependencies are no reason to rebuild.
+// The guests' own crates with versions and features, not the whole lock file: the CLI's dependencies are not a reason to rebuild.
 fn dependencies() -> crate::Fallible<String> {
     let mut command = cargo();
     command.args(["tree", "--package", "sandlite-shell", "--target", TARGET, "--edges", "normal,build"]);
     command.args(["--prefix", "none", "--no-dedupe", "--format", "{p} {f}"]);
     let tree = output(&mut command, "install Rust with rustup")?;
-    // Lines with a path are crates of this workspace: their sources are hashed, and where they lie does not matter.
+    // Lines with a path are crates of this workspace: their sources are hashed, and their location does not matter.
     let mut lines: Vec<&str> = tree.lines().filter(|line| !line.contains("(/")).collect();
     lines.sort_unstable();
     lines.dedup();
@@ -158,7 +158,7 @@ fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     while let Some(directory) = left.pop() {
         for entry in fs::read_dir(&directory)? {
             let path = entry?.path();
-            // Tests and fuzz targets do not end up in the module.
+            // Tests and fuzz targets are not part of the module.
             let skipped = ["tests", "fuzz", "target", "benches", "examples"].iter().any(|name| path.ends_with(name));
             match path.is_dir() {
                 true if !skipped => left.push(path),

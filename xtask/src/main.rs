@@ -1,4 +1,4 @@
-//! `cargo xtask`: everything a developer does with this repository, as one program without arcane flags.
+//! `cargo xtask`: all developer tasks of this repository.
 
 mod attack;
 mod bench;
@@ -7,38 +7,44 @@ mod cpython_tests;
 mod demo;
 mod dist;
 mod guests;
+mod nightly;
+mod openapi;
 mod record;
 mod run;
 mod skillbox;
+mod skips;
 mod wasi_testsuite;
 mod wheel;
 
 use std::process::ExitCode;
 
-/// What goes wrong is told to a person, in one sentence.
+/// An error for a person, in one sentence.
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// The end of a step.
+/// The result of a step.
 type Outcome = Fallible<()>;
 
 const HELP: &str = "\
 Usage: cargo xtask <command>
 
-  demo      set up what is missing, build everything, and take a short tour
-  test      every check that CI runs: format, lints, laws, tests
+  demo      install prerequisites, build everything, and give a short tour
+  test      run every check of CI: format, lints, repository rules, tests
+  nightly   run the extended checks: all of CPython's tests, AgentFS's SDKs, MCP clients, 10 000 kills, hostile files, soak
   guests    build the programs of the sandbox to WebAssembly
-            (--python-sci: and install the scientific Python for the tests of it)
-  wheel     build the Python package, with the guests inside
-  dist      build the program with its guests compiled beside it: target/dist
-  attack    the long forms of what the tests attack briefly
-  bench     measure: what a command costs, what a preset costs
+            (--python-sci: also install the scientific Python for its tests)
+  wheel     build the Python package, including the guests
+  dist      build the program with its compiled guests in target/dist
+  attack    run extended versions of the attacks in the tests
+  bench     measure commands and presets
   cpython-tests [PART]…
-            CPython's own tests inside the sandbox, fetched from Debian
+            run CPython's own tests inside the sandbox, downloaded from Debian
   wasi-testsuite DIR
-            the public tests of preview1 against `sandlite wasm`; DIR is a checkout with the compiled modules
+            run the public tests of preview1 with `sandlite wasm`; DIR is a checkout with the compiled modules
+  openapi [EXAMPLES]
+            requests made from the server's document by Schemathesis, against the running server
   skillbox DIR
             Skillbox's own example programs against `sandlite serve`; DIR is a checkout of devs-group/skillbox
-  record    ask the machine's real bash what each case of tests/bash does
+  record    record the results of the machine's real bash for tests/bash
 
 The first call builds everything and takes some minutes; later calls only build what changed.
 ";
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         "demo" => demo::run_demo(),
         "test" => check::run(),
+        "nightly" => nightly::run_nightly(),
         "guests" => guests::run(rest),
         "attack" => attack::attack(rest),
         "bench" => bench::bench(rest),
@@ -56,6 +63,7 @@ fn main() -> ExitCode {
         "dist" => dist::build(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
+        "openapi" => openapi::check(rest),
         "skillbox" => skillbox::run(rest),
         "record" => record::run(rest),
         "help" | "--help" | "-h" => {

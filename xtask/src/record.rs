@@ -1,6 +1,6 @@
-//! `cargo xtask record`: asks the machine's real bash what each case of `tests/bash` does, and writes it down.
+//! `cargo xtask record`: records the results of the machine's real bash for each case of `tests/bash`.
 //!
-//! `--check` compares instead of writing; `--shell PROGRAM` checks another shell against the recordings.
+//! `--check` compares instead of writing; `--shell PROGRAM` compares another shell with the recordings.
 //! Knows how to run one case; the text format is `tests/bash/format.rs`.
 
 #[path = "../../tests/bash/format.rs"]
@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Where every case runs, on the machine that records as in the sandbox that replays: a path that may appear in output.
+/// The directory of every case, both when recording and in the sandbox: a path that may appear in output.
 const DIRECTORY: &str = "/tmp/x";
 
 /// A case that takes longer hangs.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// All that a case sees of its surroundings.
+/// The complete environment of a case.
 const ENVIRONMENT: [(&str, &str); 8] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("HOME", "/home/user"),
@@ -43,7 +43,7 @@ const ENVIRONMENT: [(&str, &str); 8] = [
 /// Records the corpus, or with `--check` compares it: `record [--check] [--shell PROGRAM] [TOPIC…]`.
 ///
 /// # Errors
-/// When a file cannot be read, is not in the format, or a checked case differs.
+/// Returns an error if a file cannot be read, has an invalid format, or a checked case differs.
 pub fn run(args: &[String]) -> Result<()> {
     let wish = Wish::parse(args)?;
     let root = corpus();
@@ -87,7 +87,7 @@ impl Wish {
                 "--check" => wish.check = true,
                 "--quiet" => wish.quiet = true,
                 "--shell" => {
-                    let program = args.next().ok_or("`--shell` needs a program")?;
+                    let program = args.next().ok_or("missing program after `--shell`")?;
                     wish.shell = PathBuf::from(program);
                     wish.check = true;
                 }
@@ -126,7 +126,7 @@ impl Tally {
     }
 }
 
-/// The folder of the corpus, from the crate when Cargo built us, else from the current directory.
+/// Returns the folder of the corpus, from the crate if Cargo built us, else from the current directory.
 fn corpus() -> PathBuf {
     match option_env!("CARGO_MANIFEST_DIR") {
         Some(xtask) => Path::new(xtask).join("../tests/bash"),
@@ -151,7 +151,7 @@ fn topics(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// One directory serves all cases, so one recorder runs at a time; and a wrong umask would be recorded silently.
+/// One directory serves all cases, so one recorder runs at a time. A wrong umask would be recorded silently.
 fn take_turn() -> Result<fs::File> {
     let lock = fs::File::create(format!("{DIRECTORY}.lock"))?;
     lock.lock()?;
@@ -159,7 +159,7 @@ fn take_turn() -> Result<fs::File> {
     let probe = Path::new(DIRECTORY).join("probe");
     fs::write(&probe, "")?;
     if fs::metadata(&probe)?.permissions().mode() & 0o777 != 0o644 {
-        return Err("the corpus is recorded with `umask 022`: set it and try again".into());
+        return Err("the corpus is recorded with `umask 022`: set it and retry".into());
     }
     Ok(lock)
 }
@@ -174,7 +174,7 @@ fn record(wish: &Wish, topic: &Topic) -> Result<Topic> {
     Ok(topic)
 }
 
-/// How many cases of the topic differ from their recording; says which.
+/// Returns how many cases of the topic differ from their recording, and prints them.
 fn check(wish: &Wish, name: &str, topic: &Topic) -> Result<usize> {
     let mut differing = 0;
     for case in &topic.cases {
@@ -203,7 +203,7 @@ fn check(wish: &Wish, name: &str, topic: &Topic) -> Result<usize> {
     Ok(differing)
 }
 
-/// The two recordings without the lines they share at both ends.
+/// Prints the two recordings without their common prefix and suffix.
 fn print_difference(recorded: &Recording, seen: &Recording) {
     let (recorded, seen) = (recorded.shown(), seen.shown());
     let (recorded, seen): (Vec<&str>, Vec<&str>) = (recorded.lines().collect(), seen.lines().collect());
@@ -222,7 +222,7 @@ fn print_difference(recorded: &Recording, seen: &Recording) {
 fn perform(shell: &Path, case: &Case) -> Result<Recording> {
     empty_directory()?;
     for (path, bytes) in &case.files {
-        let path = format::unescape(path).ok_or("a bad escape in a file's name")?;
+        let path = format::unescape(path).ok_or("invalid escape in a file name")?;
         let path = Path::new(DIRECTORY).join(OsStr::from_bytes(&path));
         fs::create_dir_all(path.parent().unwrap_or(&path))?;
         fs::write(path, bytes)?;
@@ -249,11 +249,11 @@ fn perform(shell: &Path, case: &Case) -> Result<Recording> {
     Ok(Recording::of(case, &stdout, &stderr, status, &after))
 }
 
-/// What the child wrote and how it ended; `None` when it, or a child of its own that holds its output, outlives the timeout.
+/// Returns the output and status of the child; `None` if it, or a child of its own that holds its output, exceeds the timeout.
 fn outcome(mut child: Child, input: Option<Vec<u8>>) -> Option<(Vec<u8>, Vec<u8>, i32)> {
     let deadline = Instant::now() + TIMEOUT;
     if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-        // A script that does not read its input breaks the pipe, as it may.
+        // A script that does not read its input breaks the pipe, which is valid.
         std::thread::spawn(move || drop(pipe.write_all(&input)));
     }
     let (stdout, stderr) = (drain(child.stdout.take()?), drain(child.stderr.take()?));

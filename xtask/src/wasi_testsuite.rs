@@ -1,8 +1,8 @@
 //! `cargo xtask wasi-testsuite DIR`: the public tests of preview1 against `sandlite wasm`.
 //!
-//! `DIR` is a checkout of WebAssembly/wasi-testsuite with the compiled modules (its branch `prod/testsuite-base`); it is not part of this
-//! repository. A test is a module, and beside it a JSON file: arguments, variables, a directory, what it prints, how it exits. The
-//! suite's own runner needs no adapter either: `WASMTIME='sandlite wasm' ./run-tests --runtime adapters/wasmtime.py`.
+//! `DIR` is a checkout of WebAssembly/wasi-testsuite with the compiled modules (its branch `prod/testsuite-base`); it is not part
+//! of this repository. A test is a module with a JSON file: arguments, variables, a directory, the expected output and exit code.
+//! The suite's own runner needs no adapter either: `WASMTIME='sandlite wasm' ./run-tests --runtime adapters/wasmtime.py`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use crate::{Fallible, Outcome};
 
-/// What a test expects.
+/// The expectations of a test.
 #[derive(Debug, Default, PartialEq)]
 struct Expected {
     args: Vec<String>,
@@ -20,7 +20,7 @@ struct Expected {
     exit_code: i32,
 }
 
-/// Runs every test, and says which failed.
+/// Runs every test, and reports the failures.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let [directory] = args else { return Err("usage: cargo xtask wasi-testsuite DIR".into()) };
     let program = env::var_os("SANDLITE").map_or_else(|| PathBuf::from("target/release/sandlite"), PathBuf::from);
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     find(Path::new(directory), &mut modules)?;
     modules.sort();
     if modules.is_empty() {
-        return Err(format!("there are no modules for wasm32-wasip1 in `{directory}`").into());
+        return Err(format!("no modules for wasm32-wasip1 in `{directory}`").into());
     }
     let mut passed = 0;
     for module in &modules {
@@ -60,7 +60,7 @@ fn is_preview1(directory: &Path) -> bool {
     directory.ends_with("wasm32-wasip1")
 }
 
-// Why a test fails, if it does.
+// The reason a test fails, if it does.
 fn test(program: &Path, module: &Path) -> Fallible<Option<String>> {
     let expected = match fs::read_to_string(module.with_extension("json")) {
         Ok(text) => read(&text)?,
@@ -91,7 +91,7 @@ fn test(program: &Path, module: &Path) -> Fallible<Option<String>> {
     }
 }
 
-// Tests leave files behind that end so, and do not begin with them there.
+// Tests leave files with these suffixes behind, and must start without them.
 fn clean(directory: &Path) -> Outcome {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -128,7 +128,7 @@ fn read(text: &str) -> Fallible<Expected> {
     Ok(expected)
 }
 
-/// As much of JSON as the tests use.
+/// The subset of JSON that the tests use.
 struct Words<'a>(&'a str);
 
 impl Words<'_> {
@@ -186,12 +186,12 @@ impl Words<'_> {
                     Some((_, 'n')) => text.push('\n'),
                     Some((_, 't')) => text.push('\t'),
                     Some((_, letter @ ('"' | '\\' | '/'))) => text.push(letter),
-                    _ => return Err("a test has a letter that is written in another way".into()),
+                    _ => return Err("unsupported escape in a test".into()),
                 },
                 _ => text.push(letter),
             }
         }
-        Err("a text has no end".into())
+        Err("unterminated string".into())
     }
 
     fn number(&mut self) -> Fallible<i32> {

@@ -1,15 +1,16 @@
-//! `cargo xtask wheel`: the Python package with the guests inside, and its tests in a fresh virtual environment.
+//! `cargo xtask wheel`: builds the Python package including the guests, and tests it in a fresh virtual environment.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::{cargo, output, root, run, step, target};
-use crate::{Fallible, Outcome, guests};
+use crate::{Fallible, Outcome, guests, skips};
 
 const PYTHON: &str = "install Python 3.9 or newer (`apt install python3 python3-venv` on Debian)";
 
-/// Whether a wheel carries guests that are compiled already.
+/// Whether a wheel includes compiled guests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guests {
     /// For other machines: the first command takes a second there.
@@ -18,12 +19,12 @@ enum Guests {
     AsTheyAre,
 }
 
-/// `cargo xtask wheel`: builds the wheel and tries it in a fresh environment, with an empty cache.
+/// `cargo xtask wheel`: builds the wheel and tests it in a fresh environment, with an empty cache.
 pub(crate) fn build() -> Outcome {
     guests::build()?;
     let wheel = wheel(Guests::Compiled)?;
     let python = environment("try", &wheel)?;
-    step("trying it, with nothing in the cache");
+    step("testing it with an empty cache");
     let cache = target().join("wheel/cache");
     if cache.exists() {
         fs::remove_dir_all(&cache)?;
@@ -33,11 +34,10 @@ pub(crate) fn build() -> Outcome {
     Ok(())
 }
 
-/// The package's own tests, if this machine has what they need.
+/// Runs the package's own tests, if this machine has the prerequisites.
 pub(crate) fn test() -> Outcome {
     if !has_python() {
-        eprintln!("    skipped: {PYTHON} to test the Python package too");
-        return Ok(());
+        return skips::skip("the Python package", PYTHON);
     }
     let wheel = wheel(Guests::AsTheyAre)?;
     let python = environment("test", &wheel)?;
@@ -48,8 +48,7 @@ pub(crate) fn test() -> Outcome {
         install.args(["langchain-core", "langchain-tests", "deepagents", "openai", "anthropic", "pydantic-ai-slim"]);
     }
     if run(&mut install, PYTHON).is_err() {
-        eprintln!("    skipped: pip cannot install pytest and mypy here");
-        return Ok(());
+        return skips::skip("the Python package", "pip cannot install pytest and mypy here");
     }
     let sdk = root().join("sdk/python");
     step("types of the Python package");
@@ -64,10 +63,21 @@ pub(crate) fn test() -> Outcome {
     step("tests of the Python package");
     // One of them compares the package with the program.
     run(cargo().args(["build", "--workspace", "--release", "--quiet", "--bin", "sandlite"]), "install Rust with rustup")?;
-    // Not from the folder of the sources: the package under test is the installed one.
+    // Not from the source folder: the package under test is the installed one.
     let mut pytest = Command::new(&python);
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."]).current_dir(sdk.join("tests"));
-    run(pytest.env("SANDLITE_BIN", target().join("release/sandlite")), PYTHON)
+    let report = target().join("wheel/pytest.xml");
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml"]).arg(&report).arg(".");
+    run(pytest.current_dir(sdk.join("tests")).env("SANDLITE_BIN", target().join("release/sandlite")), PYTHON)?;
+    skipped(&fs::read_to_string(report)?).into_iter().try_for_each(|reason| skips::skip("pytest", &reason))
+}
+
+// The reasons of the tests that were skipped, each once, from pytest's report.
+fn skipped(report: &str) -> BTreeSet<String> {
+    let reasons = report.split("<skipped").skip(1).filter_map(|element| {
+        let element = element.split('>').next()?;
+        Some(element.split_once("message=\"")?.1.split('"').next()?.replace("&quot;", "'").replace("&#10;", " "))
+    });
+    reasons.collect()
 }
 
 fn has_python() -> bool {
@@ -76,7 +86,7 @@ fn has_python() -> bool {
 
 fn wheel(carried: Guests) -> Fallible<PathBuf> {
     step("building the Python package");
-    // The whole workspace, as the tests do: one package alone has other features, and builds wasmtime again.
+    // The whole workspace, like the tests: one package alone has other features, and builds wasmtime again.
     run(cargo().args(["build", "--workspace", "--release", "--quiet", "--lib"]), "install Rust with rustup")?;
     let library = target().join("release/lib_native.so");
     let place = target().join("wheel");
@@ -88,7 +98,7 @@ fn wheel(carried: Guests) -> Fallible<PathBuf> {
     Ok(PathBuf::from(output(&mut pack, PYTHON)?.trim()))
 }
 
-// The library itself knows how guests are compiled for other machines; Python can load it from anywhere.
+// The library itself compiles guests for other machines; Python can load it from anywhere.
 fn compile(library: &Path, place: &Path) -> Fallible<Vec<PathBuf>> {
     step("compiling the guests for other machines");
     let loaded = place.join("native");
@@ -112,4 +122,17 @@ fn pip(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_skipped_tests_are_found_in_the_report() {
+        let report = r#"<testcase name="a"><skipped type="pytest.skip" message="could not import &quot;x&quot;">at</skipped></testcase>
+            <testcase name="b"><skipped type="pytest.skip" message="no Deno">at</skipped></testcase><testcase name="c" />"#;
+        assert_eq!(skipped(report).into_iter().collect::<Vec<_>>(), ["could not import 'x'", "no Deno"]);
+        assert!(skipped("<testsuite />").is_empty());
+    }
 }

@@ -6,7 +6,7 @@
 //!
 //! What is wanted is five times AgentFS's speed for small files and for sequential work. Writing 100 MB has a floor: plain SQLite,
 //! inserting the same rows in one transaction and doing nothing else, is the row below it. The caller is ahead of that floor,
-//! for the log is written in longer stretches and brought back by a thread of its own; no file layer above SQLite gets the
+//! for the log is written in longer stretches and copied by a separate thread; no file layer above SQLite gets the
 //! whole process far below it. Reads of 4 KiB anywhere are neither small files nor sequential: a row of 64 KiB, which the
 //! other workloads gain by, costs them a walk along its pages.
 
@@ -41,7 +41,7 @@ pub trait Subject {
     fn read_large(&mut self);
     fn read_anywhere(&mut self);
     fn remove(&mut self);
-    /// Waits for what goes on after the answer.
+    /// Waits for background work after the result.
     fn settle(&mut self) {}
 }
 
@@ -78,7 +78,7 @@ pub fn deep_path() -> String {
 }
 
 /// What one piece of work took: of the processor on the thread that asked for it and in the whole process, and by the
-/// clock until the answer. The first two differ where a thread of the library goes on with something after the answer, as ours
+/// clock until the answer. The first two differ where a thread of the library continues working after the result, as ours
 /// does with a long log.
 #[derive(Clone, Copy)]
 pub struct Took {
@@ -113,7 +113,7 @@ fn time_of(clock: ClockId) -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Times one piece of work; `settle` waits for what goes on after the answer.
+/// Times one piece of work; `settle` waits for background work after the result.
 pub fn took<S: ?Sized>(subject: &mut S, work: impl FnOnce(&mut S), settle: impl FnOnce(&mut S)) -> Took {
     let (caller, process, start) = (time_of(ClockId::ThreadCPUTime), cpu(), Instant::now());
     work(subject);

@@ -15,7 +15,10 @@ use crate::{input, interrupt};
 pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: &Printer) -> anyhow::Result<()> {
     if host == Path::new("-") {
         let Some(guest) = guest else {
-            return Err(Hinted::error("standard input has no name", "say where to: `sandlite fs put - /path`"));
+            return Err(Hinted::error(
+                "missing destination for standard input",
+                "name the destination: `sandlite fs put - /path`",
+            ));
         };
         let to = super::guest(guest);
         let bytes = sandbox.fs().write_from(&to, input::standard_input()?)?;
@@ -25,7 +28,7 @@ pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: 
     let shown = host.display().to_string();
     let metadata = fs::metadata(host).with_context(|| format!("cannot read `{shown}`"))?;
     let name = fs::canonicalize(host).ok().and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
-    let Some(name) = name else { bail!("`{shown}` has no name: say where to") };
+    let Some(name) = name else { bail!("`{shown}` has no file name: name the destination") };
     let to = inside(sandbox, guest.unwrap_or("."), &name)?;
     if metadata.is_dir() {
         let slow = printer.progress().slow("copying in");
@@ -46,7 +49,7 @@ pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: 
     }
     let name = super::name_of(guest);
     if matches!(name, "" | "..") && host.is_none_or(Path::is_dir) {
-        return Err(Hinted::error(format!("`{guest}` has no name"), "name the new file or directory of this machine"));
+        return Err(Hinted::error(format!("`{guest}` has no file name"), "name the destination on this machine"));
     }
     let host = match host {
         Some(host) if host.is_dir() => host.join(name),
@@ -72,7 +75,7 @@ pub(super) fn rm(sandbox: &Sandbox, recursive: bool, paths: &[String], printer: 
     let paths: Vec<String> = paths.iter().map(|path| super::guest(path)).collect();
     for path in &paths {
         if files.symlink_metadata(path)?.is_dir() && !recursive {
-            return Err(Hinted::error(format!("`{path}` is a directory"), "`fs rm -r` removes it with all below it"));
+            return Err(Hinted::error(format!("`{path}` is a directory"), "use `fs rm -r` to remove it with its contents"));
         }
     }
     files.remove_all(&paths)?;
@@ -106,7 +109,7 @@ pub(super) fn cp(sandbox: &Sandbox, recursive: bool, from: &str, to: &str, print
         CopyFiles { from: super::guest(from), to: format!("{}{slash}", super::guest(to)), recursive, expected_version: None };
     let copied = request.copy(sandbox).map_err(|error| match error.fs_error() {
         Some(FsError::IsDirectory) if !recursive => {
-            Hinted::error(format!("`{}` is a directory", request.from), "`fs cp -r` copies it with all below it")
+            Hinted::error(format!("`{}` is a directory", request.from), "use `fs cp -r` to copy it with its contents")
         }
         _ => error.into(),
     })?;
@@ -116,7 +119,7 @@ pub(super) fn cp(sandbox: &Sandbox, recursive: bool, from: &str, to: &str, print
     Ok(())
 }
 
-/// Where something called `name` goes: into `to` if that is a directory, else it is `to`.
+/// Returns the destination of an entry called `name`: inside `to` if that is a directory, else `to` itself.
 fn inside(sandbox: &Sandbox, to: &str, name: &str) -> anyhow::Result<String> {
     let path = super::guest(to);
     let is_directory = to.ends_with('/') || sandbox.fs().metadata(&path).is_ok_and(|stat| stat.is_dir());
@@ -152,6 +155,6 @@ fn tree_done(verb: &str, from: &str, to: &str, copied: &TreeCopy, printer: &Prin
         time::size(*bytes)
     ));
     for path in skipped {
-        printer.note(format_args!("left out: {}", printer.foreign(path)));
+        printer.note(format_args!("skipped: {}", printer.foreign(path)));
     }
 }

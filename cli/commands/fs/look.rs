@@ -1,4 +1,4 @@
-//! The verbs of `fs` that only look: `ls`, `cat`, `stat`, `find`, `du`, `tree`.
+//! The verbs of `fs` that only read: `ls`, `cat`, `stat`, `find`, `du`, `tree`.
 
 use runtime::actions::{DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
 use runtime::{FileType, Sandbox, Stat};
@@ -132,7 +132,7 @@ fn painted(name: &str, stat: &Stat, printer: &Printer) -> String {
     }
 }
 
-// As `find_files` describes an entry, with its name or its path.
+// The same fields as in the result of `find_files`, with the name or the path.
 fn described(key: &str, name: &str, stat: &Stat) -> Value {
     let mut value = json!(FoundFile::new(String::new(), stat));
     if let Some(fields) = value.as_object_mut() {

@@ -38,7 +38,7 @@ fn tell(pushed: &Pushed, printer: &Printer) {
 fn push_one(skills: &Skills, package: &Package, options: &PushOptions, printer: &Printer) -> anyhow::Result<Pushed> {
     let mut trouble = None;
     let mut fetch = |words: &[String]| {
-        printer.progress().spin("fetching packages");
+        printer.progress().spin("downloading packages");
         pip::fetch(words).map_err(|error| {
             let text = format!("{error:#}");
             trouble = Some(error);
@@ -57,9 +57,9 @@ fn push_one(skills: &Skills, package: &Package, options: &PushOptions, printer: 
     }
 }
 
-/// Skills of a repository at most.
+/// Maximum number of skills in a repository.
 const MOST_SKILLS: usize = 200;
-/// Bytes of an archive that git writes at most.
+/// Maximum size of an archive that git writes, in bytes.
 const ARCHIVE_BYTES: u64 = 50 << 20;
 
 pub(super) fn add(skills: &Skills, args: &SkillAdd, printer: &Printer) -> anyhow::Result<Code> {
@@ -81,7 +81,7 @@ pub(super) fn add(skills: &Skills, args: &SkillAdd, printer: &Printer) -> anyhow
     Ok(Code::Success)
 }
 
-/// A directory of a git repository of this machine, at a commit.
+/// A directory in a git repository on this machine, at a commit.
 #[derive(Debug, PartialEq, Eq)]
 struct Source {
     repository: PathBuf,
@@ -91,7 +91,7 @@ struct Source {
 
 impl Source {
     fn parse(text: &str) -> anyhow::Result<Self> {
-        let hint = "write git:PATH[//DIR][@REF], such as git:../skills//pdf@v2";
+        let hint = "use the form git:PATH[//DIR][@REF], such as git:../skills//pdf@v2";
         let invalid = || Hinted::error(format!("invalid source `{text}`"), hint);
         let path = text.strip_prefix("git:").filter(|path| !path.is_empty()).ok_or_else(invalid)?;
         let (path, commit) = match path.rsplit_once('@') {
@@ -99,7 +99,7 @@ impl Source {
             _ => (path, "HEAD"),
         };
         let (repository, directory) = path.split_once("//").unwrap_or((path, ""));
-        // A name that begins with a dash would be an option of git.
+        // Git would parse a name that starts with a dash as an option.
         if repository.is_empty() || commit.is_empty() || commit.starts_with('-') || directory.contains("..") {
             return Err(invalid());
         }
@@ -107,13 +107,13 @@ impl Source {
         Ok(Self { repository: repository.into(), directory, commit: commit.to_owned() })
     }
 
-    // Runs git on the repository; nothing of the repository is checked out or run.
+    // Runs git on the repository without checking out or executing anything from it.
     fn git(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
         let mut git = Command::new("git");
         git.arg("-C").arg(&self.repository).args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(words);
         let mut child = match git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Hinted::error("there is no `git` on this machine", "push a directory or a zip file instead"));
+                return Err(Hinted::error("`git` is not installed on this machine", "push a directory or a zip file instead"));
             }
             child => child.context("cannot run `git`")?,
         };
@@ -124,18 +124,18 @@ impl Source {
         if bytes.len() as u64 > ARCHIVE_BYTES {
             let _ = child.kill();
             let _ = child.wait();
-            anyhow::bail!("`{}` has more than {ARCHIVE_BYTES} bytes", self.directory);
+            anyhow::bail!("`{}` is larger than {ARCHIVE_BYTES} bytes", self.directory);
         }
         let ended = child.wait_with_output().context("cannot run `git`")?;
         if !ended.status.success() {
             let text = String::from_utf8_lossy(&ended.stderr);
-            let reason = text.lines().next().unwrap_or("it does not say why").trim_start_matches("fatal: ").to_owned();
+            let reason = text.lines().next().unwrap_or("no reason given").trim_start_matches("fatal: ").to_owned();
             anyhow::bail!("cannot read `{}` with git: {reason}", self.repository.display());
         }
         Ok(bytes)
     }
 
-    // The directories with a SKILL.md, at the place that was named or below.
+    // The directories with a SKILL.md, at the named path or below it.
     fn skills(&self) -> anyhow::Result<Vec<String>> {
         let listed = self.git(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", "--end-of-options", &self.commit])?;
         let inside = |path: &str| self.directory.is_empty() || path.starts_with(&format!("{}/", self.directory));
@@ -145,7 +145,7 @@ impl Source {
             .filter(|path| inside(path) && (*path == "SKILL.md" || path.ends_with("/SKILL.md")))
             .map(|path| path.trim_end_matches("SKILL.md").trim_end_matches('/').to_owned())
             .collect();
-        // A skill inside a skill is part of it.
+        // A skill inside another skill is part of that skill.
         found.sort();
         let mut outer: Vec<String> = Vec::new();
         for directory in found {

@@ -113,5 +113,7 @@ pub(super) fn activate(skills: &Skills, reference: &str, printer: &Printer) -> a
 }
 
 fn versioned(reference: &str) -> anyhow::Result<(&str, &str)> {
-    reference.split_once('@').ok_or_else(|| Hinted::error(format!("missing version in `{reference}`"), "write NAME@VERSION"))
+    reference
+        .split_once('@')
+        .ok_or_else(|| Hinted::error(format!("missing version in `{reference}`"), "use the form NAME@VERSION"))
 }

@@ -12,17 +12,17 @@ use crate::input;
 use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 
-/// Largest input, and largest file that is given to a skill.
+/// Maximum size of the input, and of each file passed to a skill.
 const INPUT_MAX: ByteSize = ByteSize(16 << 20);
 const FILE_MAX: ByteSize = ByteSize(256 << 20);
 
-/// The exit code of a run whose time was over, as for commands.
+/// The exit code of a run that timed out, as for commands.
 const TIMEOUT: u8 = 124;
 
 pub(super) fn run(skills: &Skills, args: &SkillRun, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
     let cancel = Cancel::default();
-    // A command that never runs carries the flag of the signals.
+    // A command that is never run carries the signal flag.
     drop(interrupts.watch(Command::bash("").cancelled_by(cancel.clone())));
     let mut request = Request::new(&args.name).cancelled_by(cancel);
     if let Some(given) = &args.input {
@@ -69,7 +69,7 @@ fn read_input(given: &str) -> anyhow::Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))
 }
 
-// The output on standard output; everything else on standard error, so that the output can be piped on.
+// The output goes to standard output and everything else to standard error, so that the output can be piped.
 fn tell(result: &RunResult, download: Option<&Path>, printer: &Printer) {
     if let Some(output) = &result.output {
         printer.line(&printer.foreign(output));

@@ -1,8 +1,8 @@
-//! Differences between objects: copies from another object, and new bytes.
+//! Deltas between objects: copies from the base object, and new bytes.
 
 use crate::error::Error;
 
-/// Bytes that one instruction copies or inserts at most.
+/// Maximum number of bytes that one instruction copies or inserts.
 const COPY_MAX: usize = 0xFF_FFFF;
 const INSERT_MAX: usize = 0x7F;
 
@@ -49,7 +49,7 @@ fn copy(mut offset: usize, mut size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// What makes `new` of `old`, if that is much shorter: what they begin and end with is copied, what is between is new.
+/// Creates a delta from `old` to `new` if it is much shorter: the common prefix and suffix are copied, the middle is new.
 pub(crate) fn make(old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     // An offset has four bytes.
     u32::try_from(old.len()).ok()?;
@@ -76,19 +76,19 @@ fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) 
     a.zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The size of the object that a difference makes.
+/// Returns the size of the object that a delta produces.
 pub(crate) fn result_size(mut delta: &[u8]) -> Result<u64, Error> {
     let sizes = (read_varint(&mut delta), read_varint(&mut delta));
-    sizes.1.ok_or_else(|| Error::damaged("a delta is cut short"))
+    sizes.1.ok_or_else(|| Error::damaged("a delta is truncated"))
 }
 
-/// Makes the object of a difference. The caller has checked its size.
+/// Applies a delta. The caller has checked its size.
 pub(crate) fn apply(base: &[u8], mut delta: &[u8]) -> Result<Vec<u8>, Error> {
     let wrong = || Error::damaged("invalid delta");
     let old = read_varint(&mut delta).ok_or_else(wrong)?;
     let new = read_varint(&mut delta).and_then(|size| usize::try_from(size).ok()).ok_or_else(wrong)?;
     if old != base.len() as u64 {
-        return Err(Error::damaged("a delta belongs to another object"));
+        return Err(Error::damaged("a delta does not match its base object"));
     }
     let mut out = Vec::with_capacity(new);
     while let Some((&instruction, rest)) = delta.split_first() {

@@ -1,4 +1,4 @@
-//! The index of a pack: where each object is, by name (version 2).
+//! The index of a pack: the offset of each object, by name (version 2).
 
 use crate::Id;
 use crate::error::Error;
@@ -6,7 +6,7 @@ use crate::id::{Hasher, ID_BYTES};
 
 const MAGIC: &[u8; 8] = b"\xfftOc\0\0\0\x02";
 const FAN_BYTES: usize = 256 * 4;
-/// The offsets from here on are in a table of their own.
+/// Offsets from this one on are stored in a separate table.
 const LARGE: u32 = 1 << 31;
 
 /// An object in a pack.
@@ -17,7 +17,7 @@ pub(crate) struct Placed {
     pub(crate) crc: u32,
 }
 
-/// The bytes of an index.
+/// Encodes an index.
 pub(crate) fn encode(objects: &mut [Placed], pack: Id) -> Vec<u8> {
     objects.sort_unstable_by_key(|placed| placed.id);
     let mut out = MAGIC.to_vec();
@@ -46,7 +46,7 @@ pub(crate) fn encode(objects: &mut [Placed], pack: Id) -> Vec<u8> {
     out
 }
 
-/// Where the objects of a pack are.
+/// The offsets of the objects of a pack.
 pub(crate) enum Index {
     /// A file.
     File { bytes: Vec<u8>, count: usize },
@@ -55,11 +55,11 @@ pub(crate) enum Index {
 }
 
 impl Index {
-    /// Takes the bytes of a file, whose parts must fit each other.
+    /// Parses the bytes of a file, checking that its parts are consistent.
     pub(crate) fn parse(bytes: Vec<u8>) -> Result<Self, Error> {
         if bytes.get(..MAGIC.len()) != Some(MAGIC) {
             return Err(Error::Unsupported(
-                "a pack has an index of another version than 2; `git repack -ad` makes a new one".to_owned(),
+                "a pack index whose version is not 2; create a new one with `git repack -ad`".to_owned(),
             ));
         }
         let fan = |at: usize| be32(&bytes, MAGIC.len() + 4 * at);
@@ -110,7 +110,7 @@ impl Index {
         }
     }
 
-    // The first object that is not before a name.
+    // Returns the first object that does not sort before a name.
     fn first_from(&self, id: Id) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -120,13 +120,13 @@ impl Index {
         low
     }
 
-    /// Where an object is.
+    /// Returns the offset of an object.
     pub(crate) fn find(&self, id: Id) -> Option<u64> {
         let at = self.first_from(id);
         self.id(at).filter(|found| *found == id).and_then(|_| self.offset(at))
     }
 
-    /// At most two names from one on: enough to know whether an abbreviation is unique.
+    /// Returns at most two names from the given one on, enough to check whether an abbreviation is unique.
     pub(crate) fn two_from(&self, id: Id) -> impl Iterator<Item = Id> + '_ {
         let at = self.first_from(id);
         (at..at + 2).filter_map(|at| self.id(at))
@@ -137,7 +137,7 @@ fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The checksum that an index has of each object: CRC-32, as zlib computes it.
+/// The checksum of each object in an index: CRC-32, as zlib computes it.
 pub(crate) struct Crc(u32);
 
 const CRC_TABLE: [u32; 256] = {

@@ -1,4 +1,4 @@
-//! A pack that somebody else made.
+//! Reading an untrusted pack.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use crate::id::{Hasher, ID_BYTES};
 use crate::zlib::{self, Inflater};
 use crate::{Id, Kind};
 
-/// Compressed bytes that are read at a time: first few, as most objects are small.
+/// Number of compressed bytes read at once: few at first, because most objects are small.
 const FIRST_BYTES: usize = 4 << 10;
 const NEXT_BYTES: usize = 64 << 10;
-/// Bytes of the header of an object at most: its kind and size, and where its base is.
+/// Maximum size of an object's header: its kind, its size and the position of its base.
 const ENTRY_BYTES: usize = 10 + ID_BYTES;
 
 /// A pack in a file, or in the later part of one.
@@ -21,18 +21,18 @@ pub(crate) struct Pack {
     file: File,
     path: PathBuf,
     start: u64,
-    /// Bytes of the pack without its checksum.
+    /// Size of the pack without its checksum, in bytes.
     len: u64,
     pub(crate) index: Index,
 }
 
-/// What an object is stored as.
+/// How an object is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     Whole(Kind),
-    /// A difference from the object at another offset.
+    /// A delta against the object at another offset.
     FromOffset(u64),
-    /// A difference from another object.
+    /// A delta against another object.
     FromName(Id),
 }
 
@@ -40,21 +40,21 @@ pub(crate) enum Stored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) stored: Stored,
-    /// Bytes of what is stored.
+    /// Size of the stored data, in bytes.
     pub(crate) size: u64,
     data: u64,
 }
 
 impl Pack {
-    /// Opens a pack and checks that it begins as one, and has as many objects as its index.
+    /// Opens a pack and checks its header and that it has as many objects as its index.
     pub(crate) fn open(file: File, path: PathBuf, start: u64, index: Index) -> Result<Self, Error> {
         let length = file.metadata().map_err(Error::io(&path))?.len();
-        let cut = || Error::damaged(format!("`{}` is cut short", path.display()));
+        let cut = || Error::damaged(format!("`{}` is truncated", path.display()));
         let len = length.checked_sub(start + ID_BYTES as u64).filter(|len| *len >= HEADER_BYTES).ok_or_else(cut)?;
         Ok(Self { file, path, start, len, index })
     }
 
-    /// The number of objects that the pack says it has.
+    /// Returns the number of objects stated in the pack's header.
     pub(crate) fn count(&self) -> Result<u64, Error> {
         let mut head = [0; HEADER_LEN];
         self.read_exact(0, &mut head)?;
@@ -64,7 +64,7 @@ impl Pack {
         }
     }
 
-    /// Compares the checksum at the end. `is_over` stops it.
+    /// Compares the checksum at the end. `is_over` cancels it.
     pub(crate) fn verify(&self, is_over: &dyn Fn() -> bool) -> Result<(), Error> {
         let (mut hasher, mut at, mut piece) = (Hasher::new(), 0, vec![0; NEXT_BYTES]);
         while at < self.len {
@@ -82,7 +82,7 @@ impl Pack {
         if hasher.finish().0 == sum {
             Ok(())
         } else {
-            Err(Error::damaged(format!("`{}` is cut short or damaged: its checksum differs", self.path.display())))
+            Err(Error::damaged(format!("`{}` is truncated or damaged: its checksum differs", self.path.display())))
         }
     }
 
@@ -98,7 +98,7 @@ impl Pack {
         while !buffer.is_empty() {
             let len = self.read_at(offset, buffer)?;
             if len == 0 {
-                return Err(Error::damaged(format!("`{}` is cut short", self.path.display())));
+                return Err(Error::damaged(format!("`{}` is truncated", self.path.display())));
             }
             offset += len as u64;
             buffer = buffer.get_mut(len..).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Reads what is at an offset.
+    /// Reads the entry at an offset.
     pub(crate) fn entry(&self, offset: u64) -> Result<Entry, Error> {
         let wrong = || Error::damaged(format!("`{}` has no object at {offset}", self.path.display()));
         if offset < HEADER_BYTES || offset >= self.len {
@@ -133,7 +133,7 @@ impl Pack {
                         back.checked_add(1).and_then(|back| back.checked_mul(0x80)).ok_or_else(wrong)? | u64::from(byte & 0x7F);
                     used += 1;
                 }
-                // Earlier and not itself: a chain can only go back.
+                // The base is earlier than the delta, so a chain can only go back.
                 let base = offset.checked_sub(back).filter(|base| *base < offset && *base >= HEADER_BYTES);
                 Stored::FromOffset(base.ok_or_else(wrong)?)
             }
@@ -150,16 +150,16 @@ impl Pack {
         Ok(Entry { stored, size, data: offset + used })
     }
 
-    /// Inflates the first bytes of what is stored: the sizes of a difference.
+    /// Inflates the first bytes of an entry: the sizes of a delta.
     pub(crate) fn beginning(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
         let mut bytes = [0; 256];
         let read = self.read_at(entry.data, &mut bytes)?;
         zlib::beginning(bytes.get(..read).unwrap_or_default(), 20)
     }
 
-    /// Inflates what is stored, whose size the caller has checked, and returns it with the offset behind it.
+    /// Inflates an entry, whose size the caller has checked, and returns it with the offset after it.
     pub(crate) fn inflate(&self, entry: &Entry) -> Result<(Vec<u8>, u64), Error> {
-        let size = usize::try_from(entry.size).map_err(|_| Error::TooLarge("an object does not fit into memory".to_owned()))?;
+        let size = usize::try_from(entry.size).map_err(|_| Error::TooLarge("an object does not fit in memory".to_owned()))?;
         let (mut inflater, mut at) = (Inflater::new(size), entry.data);
         let mut piece = vec![0; if size < FIRST_BYTES { FIRST_BYTES } else { NEXT_BYTES }];
         loop {

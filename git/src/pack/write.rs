@@ -1,4 +1,4 @@
-//! A new pack, written object by object.
+//! Writing a new pack, object by object.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,37 +12,37 @@ use crate::id::Hasher;
 use crate::zlib::Deflater;
 use crate::{Id, Kind};
 
-/// Longest chain of differences, as git makes them: reading the last object takes so many steps.
+/// Maximum length of a delta chain, as in git: reading the last object takes this many steps.
 const CHAIN_MAX: u32 = 50;
-/// Copied at a time.
+/// Number of bytes copied at once.
 const COPY_BYTES: usize = 256 << 10;
 
 /// A pack that is being written.
 pub struct PackWriter {
     file: BufWriter<File>,
     path: PathBuf,
-    /// Where the next object begins.
+    /// The offset of the next object.
     offset: u64,
     objects: Vec<Placed>,
-    /// Where each object begins, and how many differences lead to it.
+    /// The offset of each object and the length of its delta chain.
     known: HashMap<Id, (u64, u32)>,
     deflater: Deflater,
     buffer: Vec<u8>,
 }
 
-/// A pack that is complete.
+/// A complete pack.
 pub struct Packed {
     /// Its checksum, which is part of its file's name.
     pub id: Id,
     /// The number of objects.
     pub objects: usize,
-    /// Its bytes.
+    /// Its size, in bytes.
     pub bytes: u64,
     placed: Vec<Placed>,
 }
 
 impl Packed {
-    /// The bytes of its index.
+    /// Encodes the index of the pack.
     #[must_use]
     pub fn index(&mut self) -> Vec<u8> {
         index::encode(&mut self.placed, self.id)
@@ -50,7 +50,7 @@ impl Packed {
 }
 
 impl PackWriter {
-    /// Begins a pack in a new file.
+    /// Starts a pack in a new file.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl PackWriter {
         let failed = Error::io(path);
         let file = File::options().read(true).write(true).create_new(true).open(path).map_err(&failed)?;
         let mut file = BufWriter::with_capacity(COPY_BYTES, file);
-        // The number of objects comes last.
+        // The number of objects is written last.
         file.write_all(MAGIC).and_then(|()| file.write_all(&[0; 4])).map_err(&failed)?;
         Ok(Self {
             file,
@@ -78,7 +78,7 @@ impl PackWriter {
         self.known.contains_key(&id)
     }
 
-    /// Adds an object, unless the pack has it.
+    /// Adds an object unless the pack already contains it.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl PackWriter {
         Ok(id)
     }
 
-    /// Adds an object that is much like one that the pack has: only the difference is stored if that is shorter.
+    /// Adds an object that is similar to one in the pack: stores only a delta if that is shorter.
     ///
     /// # Errors
     ///
@@ -115,11 +115,12 @@ impl PackWriter {
         Ok(id)
     }
 
-    /// Adds a large file piece by piece; `read` fills a buffer, and returns 0 at the end.
+    /// Adds a large file piece by piece; `read` fills a buffer and returns 0 at the end.
     ///
     /// # Errors
     ///
-    /// Returns the error of `read`, or one if the pieces do not have the size that was said or cannot be written.
+    /// Returns the error of `read`, [`Error::Damaged`] if the pieces do not add up to the given size, and [`Error::Io`] if they
+    /// cannot be written.
     pub fn add_stream<E: From<Error>>(
         &mut self,
         size: u64,
@@ -153,7 +154,7 @@ impl PackWriter {
         }
         let id = hasher.finish();
         if self.contains(id) {
-            // It is there already: the next object takes this one's place.
+            // The pack already contains it: the next object overwrites this one.
             self.file.seek(SeekFrom::Start(before)).map_err(&failed)?;
             self.offset = before;
         } else {
@@ -179,7 +180,7 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Ends the pack: its number of objects and its checksum are known now.
+    /// Completes the pack: writes its number of objects and its checksum.
     ///
     /// # Errors
     ///
@@ -190,7 +191,7 @@ impl PackWriter {
         let end = self.offset;
         let mut file = self.file.into_inner().map_err(|error| failed(error.into_error()))?;
         let mut finish = || -> io::Result<Id> {
-            // An object that was there already may have left bytes behind the last one.
+            // A duplicate object may have left bytes after the last one.
             file.set_len(end)?;
             file.seek(SeekFrom::Start(MAGIC.len() as u64))?;
             file.write_all(&count.to_be_bytes())?;
@@ -212,7 +213,7 @@ impl PackWriter {
     }
 }
 
-// The kind and the size of an object: four bits of the size, then seven at a time.
+// The kind and size of an object: four bits of the size, then seven at a time.
 fn header(number: u8, size: u64) -> Vec<u8> {
     let mut out = vec![number << 4 | u8::try_from(size & 0x0F).unwrap_or(0)];
     let mut rest = size >> 4;
@@ -226,7 +227,7 @@ fn header(number: u8, size: u64) -> Vec<u8> {
     out
 }
 
-// How far back the base of a difference is: seven bits at a time, each group but the last less by one.
+// The distance to the base of a delta: seven bits at a time, each group but the last reduced by one.
 fn back(mut distance: u64) -> Vec<u8> {
     let mut out = vec![u8::try_from(distance & 0x7F).unwrap_or(0)];
     while distance >> 7 > 0 {

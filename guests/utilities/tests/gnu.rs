@@ -109,6 +109,9 @@ fn run(case: &str, path: &str) -> Outcome {
     (text(&output.stdout), text(&output.stderr), output.status.code())
 }
 
+#[path = "../../../tests/support/skipped.rs"]
+mod skipped;
+
 fn has_gnu() -> bool {
     Command::new("/usr/bin/ls")
         .arg("--version")
@@ -118,7 +121,7 @@ fn has_gnu() -> bool {
 
 fn check(file: &str) {
     if !has_gnu() {
-        eprintln!("skipped: the machine's utilities are not {VERSION}");
+        skipped::skip(&format!("the machine's utilities are not {VERSION}"));
         return;
     }
     let programs = Scratch::new();

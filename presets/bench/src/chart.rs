@@ -1,4 +1,4 @@
-//! The report as an SVG: one group of bars a workload, on a logarithmic scale, with colours that both light and dark pages bear.
+//! The report as an SVG: one group of bars per workload, on a logarithmic scale, with colors that work on light and dark pages.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ const STYLE: &str = "
   }
 ";
 
-/// Draws it.
+/// Renders the chart.
 pub(crate) fn draw(report: &Report) -> String {
     let columns: Vec<&str> = report.columns().collect();
     #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
@@ -75,7 +75,7 @@ pub(crate) fn draw(report: &Report) -> String {
     svg
 }
 
-// 0.1 ms to 1 s; shorter and longer bars touch the ends.
+// 0.1 ms to 1 s; shorter and longer bars are clipped.
 fn length(micros: f64) -> f64 {
     (micros.max(1.0) / 50.0).log10().clamp(0.02, 4.3) / 4.3 * (WIDTH - LEFT - RIGHT)
 }

@@ -1,6 +1,6 @@
-//! What the presets cost: the same work under each of them, side by side in one run.
+//! The overhead of the presets: the same work under each preset, compared in one run.
 //!
-//! `cargo xtask bench presets` writes the report into `docs/`; `sandlite bench` prints it for the machine it runs on.
+//! `cargo xtask bench presets` writes the report to `docs/`; `sandlite bench` prints it for the current machine.
 //!
 //! ```no_run
 //! let report = sandlite_bench::presets(sandlite_bench::Effort::Quick, |step| eprintln!("{step}"))?;

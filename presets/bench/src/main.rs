@@ -1,4 +1,4 @@
-//! `cargo xtask bench` runs this: `presets DIRECTORY` writes the report, `targets [NANOSECONDS]` checks what is promised.
+//! Run by `cargo xtask bench`: `presets DIRECTORY` writes the report, `targets [NANOSECONDS]` checks the performance targets.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     let outcome = match args.first().map(String::as_str) {
         Some("presets") => write(args.get(1).map(Path::new)),
         Some("targets") => check(args.get(1)),
-        _ => Err("say `presets` or `targets`".into()),
+        _ => Err("expected `presets` or `targets`".into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -35,7 +35,7 @@ fn write(directory: Option<&Path>) -> Outcome {
         std::fs::write(directory.join("presets.md"), page)?;
         std::fs::write(directory.join("presets.json"), format!("{:#}\n", report.json()))?;
         std::fs::write(directory.join("presets.svg"), report.svg())?;
-        eprintln!("written: presets.md, presets.json and presets.svg in {}", directory.display());
+        eprintln!("wrote presets.md, presets.json and presets.svg to {}", directory.display());
     }
     Ok(())
 }

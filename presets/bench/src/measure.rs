@@ -1,4 +1,4 @@
-//! The measuring: every workload under every column in turn, so that a busy moment of the machine meets all of them alike.
+//! The measurement: workloads and columns alternate, so that load on the machine affects all columns alike.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,9 @@ use crate::workloads::{self, Workload};
 /// How long to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Some seconds.
+    /// A few seconds.
     Quick,
-    /// A minute or two: for figures that are published.
+    /// A minute or two, for published figures.
     Thorough,
 }
 
@@ -30,11 +30,11 @@ struct Column {
     sandbox: Sandbox,
 }
 
-/// Runs every workload under every preset, and without metering. `progress` is told each step.
+/// Runs every workload under every preset, and without metering. Calls `progress` at each step.
 ///
 /// # Errors
 ///
-/// Only for the host's own trouble: a workload that meets a limit is part of the report.
+/// Returns an error only if the host fails; a workload that reaches a limit is part of the report.
 pub fn presets(effort: Effort, mut progress: impl FnMut(&str)) -> Result<Report, Error> {
     progress("compiling the guests for this machine, with limits and without (once)");
     let columns = columns()?;
@@ -60,7 +60,7 @@ fn columns() -> Result<Vec<Column>, Error> {
     Ok(columns)
 }
 
-// Both guests are compiled before anything is measured.
+// Compile both guests before measuring.
 fn warm(column: &Column) -> Result<(), Error> {
     column.sandbox.bash("true")?;
     column.sandbox.python("")?;
@@ -70,7 +70,7 @@ fn warm(column: &Column) -> Result<(), Error> {
 fn row(workload: &Workload, columns: &[Column], effort: Effort) -> Result<Vec<Cell>, Error> {
     let mut times = vec![Vec::new(); columns.len()];
     let mut last: Vec<Option<Output>> = vec![None; columns.len()];
-    // The first round warms up and does not count.
+    // The first round is a warm-up and does not count.
     for round in 0..=effort.rounds() {
         for (index, column) in columns.iter().enumerate() {
             let started = Instant::now();
@@ -102,7 +102,7 @@ fn cell(column: &Column, mut times: Vec<Duration>, output: &Output) -> Cell {
     }
 }
 
-// The processor's name as the kernel has it, and how many there are: a figure without its machine says nothing.
+// The kernel's name of the processor and the number of cores, because figures depend on the machine.
 fn machine() -> String {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,20 +1,20 @@
-//! What was measured, as a table for a terminal, as JSON for programs and as a chart for the documentation.
+//! The measurements as a table for a terminal, as JSON for programs and as a chart for the documentation.
 
 use std::fmt::Write as _;
 
-/// The column whose engine counts nothing.
+/// The column whose engine meters nothing.
 pub(crate) const NO_LIMITS: &str = "no limits";
 
 /// Every workload under every column.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Report {
-    /// Where it was measured.
+    /// The machine.
     pub machine: String,
-    /// Of what.
+    /// The version of Sandlite.
     pub version: &'static str,
-    /// Each figure is the median of this many runs.
+    /// The number of runs per figure, which is their median.
     pub rounds: usize,
-    /// One workload each.
+    /// The workloads.
     pub rows: Vec<Row>,
 }
 
@@ -23,9 +23,9 @@ pub struct Report {
 pub struct Row {
     /// `bash` or `python`.
     pub language: &'static str,
-    /// What was run.
+    /// The name of the workload.
     pub workload: &'static str,
-    /// One per preset, tightest first; then without metering.
+    /// One column per preset, strictest first, then one without metering.
     pub cells: Vec<Cell>,
 }
 
@@ -38,14 +38,15 @@ pub struct Cell {
     pub micros: u64,
     /// Fuel used.
     pub fuel: u64,
-    /// Most memory held at once, in bytes.
+    /// Peak memory, in bytes.
     pub memory: u64,
-    /// The limit that ended it, if one did.
+    /// The limit that ended the workload, if any.
     pub stopped: Option<String>,
 }
 
 impl Row {
-    /// What the limits cost: the time under the widest preset, in parts of the time without any; where both ran to their end.
+    /// Returns the overhead of limits: the time under the most permissive preset relative to the time without limits, if both
+    /// completed.
     #[must_use]
     pub fn overhead(&self) -> Option<f64> {
         let mut ended = self.cells.iter().filter(|cell| cell.stopped.is_none());
@@ -57,7 +58,7 @@ impl Row {
 }
 
 impl Report {
-    /// A table in Markdown, which reads well on a terminal too.
+    /// Formats a Markdown table that is readable on a terminal.
     #[must_use]
     pub fn table(&self) -> String {
         let header: Vec<String> =
@@ -67,7 +68,7 @@ impl Report {
             let mut line = vec![row.language.to_owned(), row.workload.to_owned()];
             line.extend(row.cells.iter().map(cell_text));
             line.push(row.overhead().map_or_else(String::new, |overhead| format!("{overhead:.2}x")));
-            // What it needs, not what a limit left of it.
+            // The actual need, not an amount cut off by a limit.
             let most = row.cells.iter().filter(|cell| cell.stopped.is_none());
             line.push(most.clone().map(|cell| cell.fuel).max().map_or_else(String::new, millions));
             line.push(most.map(|cell| cell.memory).max().map_or_else(String::new, megabytes));
@@ -76,29 +77,29 @@ impl Report {
         let mut text = layout(&lines);
         let _ = writeln!(
             text,
-            "\n{}; sandlite {}; median of {} runs each, in memory, warm. `⊘`: ended by that limit; `exit 1`: refused the memory it asked for. Overhead: the widest preset's time against no limits.",
+            "\n{}; sandlite {}; median of {} runs each, in memory, warm. `⊘`: ended by that limit; `exit 1`: a memory allocation failed. Overhead: time with the most permissive preset relative to no limits.",
             self.machine, self.version, self.rounds
         );
         text
     }
 
-    /// The same for programs.
+    /// Formats the report as JSON.
     ///
     /// # Panics
     ///
-    /// Never: a report holds nothing that JSON has no word for.
+    /// Never: every value of a report can be represented in JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!(self)
     }
 
-    /// A chart that reads well on light and on dark pages.
+    /// Renders a chart for light and dark pages.
     #[must_use]
     pub fn svg(&self) -> String {
         crate::chart::draw(self)
     }
 
-    /// The columns' names.
+    /// Returns the names of the columns.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.rows.first().into_iter().flat_map(|row| &row.cells).map(|cell| cell.column)
     }
@@ -111,7 +112,7 @@ fn cell_text(cell: &Cell) -> String {
     }
 }
 
-/// A time with three digits.
+/// Formats a time with three digits.
 pub(crate) fn time(micros: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let millis = micros as f64 / 1e3;

@@ -1,11 +1,11 @@
-//! The figures that the project promises, each beside what it is compared with, in one run.
+//! The project's performance targets, each measured together with its reference in one run.
 
 use std::process::{Command as HostCommand, Stdio};
 use std::time::{Duration, Instant};
 
 use runtime::{Command, Error, Host, Metering, Preset, Sandbox};
 
-/// One promise: what was measured, and whether it holds.
+/// A target: what was measured, and whether it is met.
 pub struct Target {
     what: &'static str,
     measured: String,
@@ -22,11 +22,11 @@ impl std::fmt::Display for Target {
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Measures them all; `bashkit` is the same warm call in that crate, where it was measured.
+/// Measures all targets; `bashkit` is the time of the same warm call in that crate, if known.
 ///
 /// # Errors
 ///
-/// When something cannot be run at all.
+/// Returns an error if a workload cannot be run.
 pub fn targets(bashkit: Option<Duration>) -> Fallible<Vec<Target>> {
     let host = Host::builder().build()?;
     let warm = warm(&host)?;
@@ -43,7 +43,7 @@ pub fn targets(bashkit: Option<Duration>) -> Fallible<Vec<Target>> {
             holds: ratio <= 10.0,
         }
     });
-    // LocalSandbox 0.3.2 on such a machine, where `bashkit` takes 0.01 ms.
+    // LocalSandbox 0.3.2 on a similar machine, where `bashkit` takes 0.01 ms.
     let alone = Target {
         what: "warm `echo hello`",
         measured: format!("{warm:.1?}"),
@@ -125,7 +125,7 @@ fn throughput(host: &Host) -> Fallible<Target> {
     })
 }
 
-// Three guests that compute: much of what limits cost is at the calls and loops of a program, and programs differ.
+// Three compute-bound guests, because the cost of limits depends on a program's calls and loops.
 fn metering() -> Fallible<[Target; 2]> {
     const WORK: [(&str, &str); 3] = [
         ("awk", "awk 'BEGIN { for (i = 0; i < 300000; i++) s += i % 7; print s }'"),
@@ -187,7 +187,7 @@ fn resident() -> Fallible<usize> {
     Ok(line.trim().trim_end_matches(" kB").parse::<usize>()? << 10)
 }
 
-// Only where the command line was built beside us.
+// Only if the command line was built into the same directory.
 fn start() -> Fallible<Option<Target>> {
     let sandlite = std::env::current_exe()?.with_file_name("sandlite");
     if !sandlite.exists() {

@@ -1,10 +1,10 @@
-//! The work that is measured: small steps as agents take them, and some that a preset should stop.
+//! The measured workloads: small steps typical of agents, and some that a preset should stop.
 
 use runtime::Command;
 
-/// Something to run.
+/// A workload.
 pub(crate) struct Workload {
-    /// What the report calls it.
+    /// Its name in the report.
     pub(crate) name: &'static str,
     /// `bash` or `python`.
     pub(crate) language: &'static str,
@@ -12,7 +12,7 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// The command.
+    /// Returns the command.
     pub(crate) fn command(&self) -> Command {
         match self.language {
             "python" => Command::python(self.text),
@@ -29,7 +29,7 @@ const fn python(name: &'static str, text: &'static str) -> Workload {
     Workload { name, language: "python", text }
 }
 
-/// All of it, cheapest first. The last ones of each language ask for more than `strict` gives.
+/// All workloads, cheapest first. The last ones of each language exceed the limits of `strict`.
 pub(crate) const ALL: [Workload; 12] = [
     bash("echo", "echo hello"),
     bash("loop of 90 rounds", "for ((i = 0; i < 90; i++)); do x=$((x + i * i)); done; echo $x"),

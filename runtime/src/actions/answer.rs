@@ -1,4 +1,5 @@
-//! What an action returns: text for a model, data for a program, and whether it failed. Bounded here, whatever the action does.
+//! The result of an action: text for a model, data for a program, and whether it failed. Its size is limited here for every
+//! action.
 
 use std::io;
 
@@ -7,32 +8,33 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Most bytes of an answer, text and data together. Actions return windows and pages far below it; this is the last wall.
+/// Maximum size of a result, text and data together. Actions return much smaller windows and pages; this is the last line of
+/// defense.
 const CEILING: usize = 1 << 20;
-/// Most bytes of a text that says what went wrong: it may repeat what the client sent.
+/// Maximum size of an error text, which may quote the client's input.
 pub(super) const COMPLAINT: usize = 4 << 10;
-/// Most bytes of a client's own text in a complaint.
+/// Maximum size of a client's own text in an error.
 const QUOTED: usize = 200;
 
-/// What an action returns.
+/// The result of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// The same as data, as the action's output schema has it; null if the action was not done.
+    /// The data, as described by the action's output schema; null if the action failed.
     pub data: Value,
-    /// What a model reads.
+    /// The text for a model.
     pub text: String,
-    /// Whether the action was not done, or was stopped.
+    /// Whether the action failed or was stopped.
     pub is_error: bool,
 }
 
 impl Answer {
-    /// The answer of an action that was done.
+    /// Creates the result of a successful action.
     #[must_use]
     pub fn new(text: String, data: &impl Serialize) -> Self {
         Self::at_most(CEILING, text, data)
     }
 
-    /// The same for an answer that carries a file of so many bytes inline.
+    /// Same as [`new`](Self::new), for a result that contains a file of this many bytes.
     #[must_use]
     pub fn with_bytes(bytes: usize, text: String, data: &impl Serialize) -> Self {
         Self::at_most(CEILING + bytes, text, data)
@@ -40,22 +42,22 @@ impl Answer {
 
     fn at_most(ceiling: usize, text: String, data: &impl Serialize) -> Self {
         let mut size = Counted { bytes: text.len(), ceiling };
-        // The size is known before the data is built.
+        // The size is determined before the data is built.
         if serde_json::to_writer(&mut size, data).is_err() {
             return Self::error(format!(
-                "error: the answer would have more than {ceiling} bytes\nhint: ask for less: a window, a page, a narrower pattern or a prefix"
+                "error: the result is larger than {ceiling} bytes\nhint: request less: a window, a page, a narrower pattern or a prefix"
             ));
         }
         Self { data: serde_json::to_value(data).unwrap_or_default(), text, is_error: false }
     }
 
-    /// The answer of an action that was not done.
+    /// Creates the result of a failed action.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self { data: Value::Null, text: shortened(text.into(), COMPLAINT), is_error: true }
     }
 
-    /// The same answer, marked as failed or not; its data stays.
+    /// Sets whether the result is a failure; its data is kept.
     #[must_use]
     pub fn failed(mut self, failed: bool) -> Self {
         self.is_error = failed;
@@ -63,13 +65,13 @@ impl Answer {
     }
 }
 
-/// Shortens a client's own text, so that it can be repeated to the client.
+/// Shortens a client's own text for quoting.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     shortened(text.get(..text.floor_char_boundary(QUOTED + 4)).unwrap_or(text).to_owned(), QUOTED)
 }
 
-/// Cuts a text to a maximum number of bytes and marks the cut.
+/// Truncates a text to a maximum number of bytes and marks the cut.
 #[must_use]
 pub fn shortened(mut text: String, longest: usize) -> String {
     if text.len() > longest {
@@ -79,7 +81,7 @@ pub fn shortened(mut text: String, longest: usize) -> String {
     text
 }
 
-/// Counts what is written, up to a ceiling.
+/// Counts written bytes, up to a ceiling.
 struct Counted {
     bytes: usize,
     ceiling: usize,
@@ -116,7 +118,7 @@ mod tests {
     fn an_answer_that_is_too_large_is_an_error_that_says_what_to_do() {
         let large = vec!["x".repeat(1000); 2000];
         let answer = Answer::new(String::new(), &large);
-        assert!(answer.is_error && answer.data.is_null() && answer.text.contains("hint: ask for less"), "{}", answer.text);
+        assert!(answer.is_error && answer.data.is_null() && answer.text.contains("hint: request less"), "{}", answer.text);
         assert!(!Answer::with_bytes(4 << 20, String::new(), &large).is_error);
         assert!(!Answer::new("x".repeat(1000), &"fine").is_error);
         assert!(Answer::new("x".repeat(CEILING), &"text counts too").is_error);

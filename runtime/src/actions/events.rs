@@ -1,4 +1,4 @@
-//! `events` and `acknowledge_events`: what each version changed, for a consumer that resumes where it stopped.
+//! `events` and `acknowledge_events`: the changes of each version, for a consumer that resumes where it stopped.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::{Answer, Context, Request};
 use crate::Error;
 use crate::versions::EventPage;
 
-/// The longest wait for an event.
+/// Maximum duration of a wait for an event.
 const LONGEST: f64 = 60.0;
 
-/// Which events to list.
+/// Selects the events to list.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Events {
-    /// List events after this version; defaults to what the consumer has acknowledged, or to the oldest version.
+    /// List events after this version; defaults to the version that the consumer acknowledged, or to the oldest version.
     pub after: Option<i64>,
-    /// The name of a consumer whose place is stored.
+    /// The name of a consumer whose position is stored.
     pub consumer: Option<String>,
-    /// List only events at or below this path.
+    /// List only events at this path or below it.
     pub path: Option<String>,
     /// Wait up to this many seconds, at most 60, if there is no later version.
     pub wait: Option<f64>,
@@ -48,23 +48,23 @@ impl Request for Events {
     }
 }
 
-/// What a consumer has handled.
+/// The position to store.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcknowledgeEvents {
     /// The consumer's name.
     pub consumer: String,
-    /// The last version that it has handled; it is forgotten if omitted.
+    /// The last version that it has processed; if omitted, the stored position is removed.
     #[serde(default)]
     pub version: Option<i64>,
 }
 
-/// A consumer's place.
+/// A consumer's position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Acknowledged {
     /// The consumer's name.
     pub consumer: String,
-    /// The last version that it has handled.
+    /// The last version that it has processed.
     pub version: Option<i64>,
 }
 
@@ -74,6 +74,6 @@ impl Request for AcknowledgeEvents {
     fn run(self, context: &Context) -> Result<Answer, Error> {
         context.sandbox().acknowledge(&self.consumer, self.version)?;
         let Self { consumer, version } = self;
-        Ok(Answer::new(format!("stored the place of {consumer}"), &Acknowledged { consumer, version }))
+        Ok(Answer::new(format!("stored the position of {consumer}"), &Acknowledged { consumer, version }))
     }
 }

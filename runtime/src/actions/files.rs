@@ -1,4 +1,4 @@
-//! The file tools of an agent as actions: their requests, answers and texts are in `agent/`.
+//! The file tools of an agent as actions: their requests, results and texts are in `agent/`.
 
 use super::{Answer, Context, Request};
 use crate::Error;

@@ -1,4 +1,4 @@
-//! `history`: what was done, in lists and row by row.
+//! `history`: past runs, as a list or one by one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,42 +9,42 @@ use serde_json::Value;
 use super::{Answer, Context, Request, shortened};
 use crate::{Error, HistoryFilter, Run, Sandbox};
 
-/// Most rows of one answer.
+/// Maximum number of rows in a result.
 const MOST_ROWS: usize = 200;
-/// Bytes of all rows of one answer.
+/// Maximum size of all rows in a result.
 const ROWS: usize = 128 << 10;
-/// Bytes of a row beside its texts.
+/// Overhead of a row besides its texts, in bytes.
 const ROW: usize = 256;
-/// Bytes of a run's output in one answer.
+/// Maximum size of a run's output in a result.
 const WINDOW: usize = 60_000;
-/// Longest command text in a list, and of one row.
+/// Maximum length of a command in a list, and of a single row.
 const COMMAND: usize = 500;
 const WHOLE_COMMAND: usize = 32 << 10;
-/// Changed files of a row in a list, and of one row; their bytes.
+/// Maximum number of changed files of a row in a list, and of a single row; and their size.
 const CHANGES: usize = 20;
 const WHOLE_CHANGES: usize = 500;
 const CHANGES_BYTES: usize = 64 << 10;
 
-/// Which part of the history.
+/// Selects a part of the history.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    /// How many rows, at most 200; defaults to 20.
+    /// Maximum number of rows, at most 200; defaults to 20.
     #[serde(default)]
     pub limit: Option<usize>,
-    /// Only rows with a smaller number: the last one of the page before.
+    /// List only rows with a smaller number: the last one of the previous page.
     #[serde(default)]
     pub before: Option<i64>,
-    /// Only calls of this kind: `bash`, `python`, `write_file`, …
+    /// List only calls of this kind: `bash`, `python`, `write_file`, …
     #[serde(default)]
     pub name: Option<String>,
-    /// Only rows with this text in them.
+    /// List only rows that contain this text.
     #[serde(default)]
     pub grep: Option<String>,
-    /// Show this one row, with its output.
+    /// Show only this row, with its output.
     #[serde(default)]
     pub run: Option<i64>,
-    /// Where to begin in the output of `run`, in bytes.
+    /// The offset in the output of `run`, in bytes.
     #[serde(default)]
     pub output_offset: usize,
 }
@@ -54,7 +54,7 @@ pub struct History {
 pub struct HistoryRows {
     /// The rows, newest first.
     pub runs: Vec<HistoryRow>,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ pub struct HistoryRow {
     pub run: i64,
     /// The kind of call.
     pub name: String,
-    /// What was run, or what the call was about.
+    /// The command, or the subject of the call.
     pub command: String,
     /// `success`, `error`, `pending` or `interrupted`.
     pub status: String,
@@ -73,19 +73,19 @@ pub struct HistoryRow {
     pub exit_code: Option<i32>,
     /// The limit that stopped it.
     pub limit: Option<String>,
-    /// Why a call failed.
+    /// The error of a failed call.
     pub error: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// The start time, in milliseconds since 1970.
     pub started_ms: i64,
-    /// How long it took.
+    /// The duration.
     pub duration_ms: Option<i64>,
-    /// The files it changed.
+    /// The changed files.
     pub changes: Vec<Value>,
     /// Whether its output was dropped to keep the history within the limit `history`.
     pub output_pruned: bool,
-    /// Its standard output, when one row is shown.
+    /// The standard output, if a single row is shown.
     pub stdout: Option<String>,
-    /// Its standard error, when one row is shown.
+    /// The standard error, if a single row is shown.
     pub stderr: Option<String>,
     /// The bytes of its standard output in base64, if they are not UTF-8 and the caller is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,10 +93,10 @@ pub struct HistoryRow {
     /// The bytes of its standard error in base64, if they are not UTF-8 and the caller is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr_base64: Option<String>,
-    /// What it used, if the caller is a program.
+    /// The resource usage, if the caller is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Value>,
-    /// What it was given, as recorded, if the caller is a program.
+    /// The recorded parameters, if the caller is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
 }
@@ -135,13 +135,13 @@ impl Request for History {
 
 fn one(sandbox: &Sandbox, number: i64, offset: usize) -> Result<Answer, Error> {
     let Some(run) = sandbox.history_run(number)? else {
-        return Err(Error::Invalid(format!("there is no run {number}")));
+        return Err(Error::Invalid(format!("run {number} does not exist")));
     };
     let ((stdout, stdout_left), (stderr, stderr_left)) = (window(&run.stdout, offset), window(&run.stderr, offset));
     let mut notes = Vec::new();
     if stdout_left + stderr_left > 0 {
         let left = stdout_left.max(stderr_left);
-        notes.push(format!("{left} more bytes: go on with output_offset={}", offset + WINDOW));
+        notes.push(format!("{left} more bytes: continue with output_offset={}", offset + WINDOW));
     }
     if run.output_pruned {
         notes.push("output pruned: the history was full".to_owned());
@@ -204,7 +204,7 @@ fn row(run: Run, longest: usize, most_changes: usize) -> HistoryRow {
 }
 
 impl HistoryRow {
-    /// A run with everything that was recorded of it, for a program. Its output is there only if `output` says so.
+    /// Returns a run with all recorded data, for a program. The output is included only if `output` is set.
     #[must_use]
     pub fn whole(mut run: Run, output: bool) -> Self {
         let (stdout, stderr) = (std::mem::take(&mut run.stdout), std::mem::take(&mut run.stderr));
@@ -226,7 +226,7 @@ impl HistoryRow {
         }
     }
 
-    // What it takes in an answer: as text and as data.
+    // Its size in a result: as text and as data.
     fn bytes(&self) -> usize {
         let texts = [Some(&self.command), self.limit.as_ref(), self.error.as_ref()];
         let changes: usize = self.changes.iter().map(|change| change.to_string().len()).sum();

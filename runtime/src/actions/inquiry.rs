@@ -1,4 +1,4 @@
-//! `show`, `blame`, `bisect` and `replay`: questions about what was done.
+//! `show`, `blame`, `bisect` and `replay`: queries about past runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,15 +9,15 @@ use super::{Answer, Context, Request, shortened};
 use crate::Error;
 use crate::versions::{Replayed, Verdict};
 
-/// Lines of one answer of `blame`.
+/// Maximum number of lines in a result of `blame`.
 const LINES: usize = 2000;
-/// Bytes of one such line, and of a command beside it.
+/// Maximum size of such a line, and of the command next to it.
 const LINE: usize = 300;
 const COMMAND: usize = 60;
-/// Bytes of output that `show` returns of each stream; `history` has the rest.
+/// Maximum size of each stream returned by `show`; `history` returns the rest.
 const OUTPUT: usize = 60_000;
 
-/// Which run to show.
+/// Selects the run to show.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Show {
@@ -25,16 +25,16 @@ pub struct Show {
     pub run: Option<String>,
 }
 
-/// A run with everything that is known of it.
+/// A run with all its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Shown {
-    /// The run with its output; null if no run made the version.
+    /// The run with its output; null if no run created the version.
     pub run: Option<HistoryRow>,
-    /// The version that it made; null if it changed nothing.
+    /// The version that it created; null if it changed nothing.
     pub version: Option<i64>,
-    /// The checkpoints that name the version.
+    /// The checkpoints of the version.
     pub checkpoints: Vec<String>,
-    /// What it changed; null if that is nothing, or not known any more.
+    /// Its changes; null if there are none or if they are no longer known.
     pub changes: Option<Differences>,
 }
 
@@ -48,7 +48,7 @@ impl Request for Show {
         let run = shown.run.map(|mut run| {
             run.stdout.truncate(OUTPUT);
             run.stderr.truncate(OUTPUT);
-            // The differences say it better.
+            // The differences contain the same information.
             run.changes = None;
             run.parameters = None;
             let row = HistoryRow::whole(run, true);
@@ -76,19 +76,19 @@ impl Shown {
                 }
                 text
             }
-            None => format!("v{}: not made by a run\n", self.version.unwrap_or(0)),
+            None => format!("v{}: not created by a run\n", self.version.unwrap_or(0)),
         };
         match &self.changes {
             Some(changes) => text.push_str(&changes.render()),
-            None if self.version.is_none() => text.push_str("it changed nothing"),
-            None => text.push_str("what it changed is not known any more"),
+            None if self.version.is_none() => text.push_str("no changes"),
+            None => text.push_str("the changes are no longer known"),
         }
         text.truncate(text.trim_end_matches('\n').len());
         text
     }
 }
 
-/// Whose lines to find.
+/// Selects the lines to trace.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blame {
@@ -97,7 +97,7 @@ pub struct Blame {
     /// The first line to return, from 1; defaults to 1.
     #[serde(default)]
     pub offset: Option<usize>,
-    /// How many lines, at most 2000.
+    /// Maximum number of lines, at most 2000.
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -111,7 +111,7 @@ pub struct Blamed {
     pub lines: Vec<BlamedLine>,
     /// The versions that wrote them, newest first.
     pub versions: Vec<VersionRow>,
-    /// How many lines the file has.
+    /// The number of lines in the file.
     pub total: usize,
 }
 
@@ -120,11 +120,11 @@ pub struct Blamed {
 pub struct BlamedLine {
     /// Its number, from 1.
     pub line: usize,
-    /// Its text; cut at 300 bytes.
+    /// Its text; truncated to 300 bytes.
     pub text: String,
-    /// The run that wrote it; null if that is older than all versions.
+    /// The run that wrote it; null if it is older than all versions.
     pub run: Option<i64>,
-    /// The version that the run made.
+    /// The version that the run created.
     pub version: i64,
 }
 
@@ -164,11 +164,11 @@ impl Blamed {
             format!("{name:>6} {time} ({command}) {number}: {}", line.text)
         });
         let text = rendered.collect::<Vec<_>>().join("\n");
-        if text.is_empty() { "the file has no lines".to_owned() } else { text }
+        if text.is_empty() { "the file is empty".to_owned() } else { text }
     }
 }
 
-// A moment in UTC to the minute.
+// A time in UTC to the minute.
 fn minute(milliseconds: i64) -> String {
     let minutes = milliseconds.div_euclid(60_000);
     let (days, minute) = (minutes.div_euclid(24 * 60), minutes.rem_euclid(24 * 60));
@@ -183,38 +183,38 @@ fn minute(milliseconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minute / 60, minute % 60)
 }
 
-/// Where and how to search.
+/// The range and the command of the search.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bisect {
     /// A version at which the command succeeds: a run's number, `HEAD~3`, a checkpoint.
     pub good: String,
-    /// A later version at which it fails; defaults to `HEAD`, the present state.
+    /// A later version at which it fails; defaults to `HEAD`, the current state.
     #[serde(default)]
     pub bad: Option<String>,
-    /// The bash command that tries a version: exit code 0 is good, 125 skips the version, anything else below 128 is bad.
+    /// The bash command that tests a version: exit code 0 means good, 125 skips the version, any other code below 128 means bad.
     pub command: String,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Bisected {
-    /// The first bad version, with the run that made it.
+    /// The first bad version, with the run that created it.
     pub first_bad: VersionRow,
-    /// Versions that were skipped and may be the first bad one instead.
+    /// Skipped versions, each of which may be the first bad one instead.
     pub suspects: Vec<i64>,
-    /// What the first bad version changed.
+    /// The changes of the first bad version.
     pub changes: Option<Differences>,
-    /// The versions that were tried, in order.
+    /// The tested versions, in order.
     pub steps: Vec<Tried>,
 }
 
-/// One version that was tried.
+/// A tested version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tried {
     /// The version.
     pub version: i64,
-    /// How the command exited.
+    /// The exit code of the command.
     pub exit_code: u8,
     /// `good`, `bad` or `skip`.
     pub verdict: Verdict,
@@ -245,23 +245,21 @@ impl Bisected {
     fn render(&self) -> String {
         let name = self.first_bad.run.map_or_else(|| format!("v{}", self.first_bad.version), |run| format!("run {run}"));
         let what = if self.first_bad.command.is_empty() { self.first_bad.made_by } else { &self.first_bad.command };
-        let mut text = format!("{name} is the first bad one ({} versions tried): {what}\n", self.steps.len());
+        let mut text = format!("{name} is the first bad one ({} versions tested): {what}\n", self.steps.len());
         if !self.suspects.is_empty() {
             let names: Vec<String> = self.suspects.iter().map(|version| format!("v{version}")).collect();
-            text.push_str(&format!("or one of those that were skipped: {}\n", names.join(" ")));
+            text.push_str(&format!("or one of the skipped ones: {}\n", names.join(" ")));
         }
-        text.push_str(
-            &self.changes.as_ref().map_or_else(|| "what it changed is not known any more".to_owned(), Differences::render),
-        );
+        text.push_str(&self.changes.as_ref().map_or_else(|| "the changes are no longer known".to_owned(), Differences::render));
         text
     }
 }
 
-/// Where to begin.
+/// The start of the replay.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Replay {
-    /// The version to begin with; defaults to the state before the first recorded run.
+    /// The version to start from; defaults to the state before the first recorded run.
     pub from: Option<String>,
 }
 
@@ -287,7 +285,7 @@ fn render(replayed: &Replayed) -> String {
         }
     }
     if given > 0 {
-        lines.push(format!("[{given} versions were not recorded and were taken over as they are]"));
+        lines.push(format!("[{given} versions were not recorded and were applied without replay]"));
     }
     lines.extend(replayed.notes.iter().map(|note| format!("[{note}]")));
     lines.join("\n")

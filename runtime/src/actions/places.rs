@@ -1,4 +1,5 @@
-//! `make_directory`, `file_info`, `append_file` and `write_files`: what programs do with files beside the tools of models.
+//! `make_directory`, `file_info`, `append_file` and `write_files`: file operations for programs, in addition to the tools of
+//! models.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use super::{Answer, Context, FileKind, Request};
 use crate::agent::Encoding;
 use crate::{Content, Error};
 
-/// Which directory to create.
+/// Selects the directory to create.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MakeDirectory {
@@ -15,7 +16,7 @@ pub struct MakeDirectory {
     pub path: String,
 }
 
-/// A directory that exists now.
+/// A created directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MadeDirectory {
     /// The directory.
@@ -32,13 +33,13 @@ impl Request for MakeDirectory {
     }
 }
 
-/// Which path to describe.
+/// Selects the path to describe.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileInfo {
     /// The path. Relative paths start in the sandbox's working directory.
     pub path: String,
-    /// Describe what a symbolic link leads to, instead of the link; defaults to true.
+    /// Follow a symbolic link instead of describing the link itself; defaults to true.
     #[serde(default = "yes")]
     pub follow: bool,
 }
@@ -52,14 +53,14 @@ fn yes() -> bool {
 pub struct FileDescription {
     /// The path.
     pub path: String,
-    /// What it is.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: FileKind,
-    /// Its bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// Its permissions in octal.
+    /// The permissions, in octal.
     pub mode: String,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// The modification time, in nanoseconds since 1970.
     pub modified: i64,
     /// The target of a symbolic link.
     pub target: Option<String>,
@@ -81,28 +82,28 @@ impl Request for FileInfo {
     }
 }
 
-/// What to add to which file.
+/// The content to append.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppendFile {
-    /// The file, created if it is missing. Relative paths start in the sandbox's working directory.
+    /// The file, created if missing. Relative paths start in the sandbox's working directory.
     pub path: String,
-    /// What to add at its end.
+    /// The content to append.
     pub content: String,
     /// Whether `content` is text or base64.
     #[serde(default)]
     pub encoding: Encoding,
-    /// Append only if the file still has this version, as `read_file` gave it; `none`: only if there is no such file.
+    /// Append only if the file still has this version, as returned by `read_file`; `none`: only if the file does not exist.
     #[serde(default)]
     pub expected_version: Option<String>,
 }
 
-/// What was added.
+/// The result of an append.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Appended {
     /// The file.
     pub path: String,
-    /// The bytes that were added.
+    /// The number of appended bytes.
     pub bytes: usize,
 }
 
@@ -119,7 +120,7 @@ impl Request for AppendFile {
         };
         files.append(&path, &content)?;
         let bytes = content.len();
-        Ok(Answer::new(format!("added {bytes} bytes to {path}"), &Appended { path, bytes }))
+        Ok(Answer::new(format!("appended {bytes} bytes to {path}"), &Appended { path, bytes }))
     }
 }
 
@@ -127,7 +128,7 @@ impl Request for AppendFile {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteFiles {
-    /// The files; the directories above them are created.
+    /// The files; missing parent directories are created.
     pub files: Vec<NewContent>,
 }
 
@@ -144,12 +145,12 @@ pub struct NewContent {
     pub encoding: Encoding,
 }
 
-/// How much was written.
+/// The amount written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WroteFiles {
     /// The number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Their total size, in bytes.
     pub bytes: usize,
 }
 

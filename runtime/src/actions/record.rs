@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::{Answer, Context, Request};
 use crate::Error;
 
-/// What was done.
+/// The step to record.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// The kind of step: 1 to 64 of a–z, 0–9 and _.
     pub name: String,
-    /// What it was about, in one line.
+    /// A one-line summary.
     #[serde(default)]
     pub about: String,
-    /// Its content, which the history keeps as its output: at most 8 MB.
+    /// The content, stored as the output of the row: at most 8 MB.
     #[serde(default)]
     pub content: String,
 }

@@ -1,4 +1,4 @@
-//! `changes` and `apply`: what the sandbox changed, to be reviewed, and then in a directory of this machine.
+//! `changes` and `apply`: reviewing the changes of the sandbox, and applying them to a directory on this machine.
 
 use std::path::PathBuf;
 
@@ -10,19 +10,19 @@ use super::{Answer, Context, Request};
 use crate::Error;
 use crate::versions::{Applied, Apply as Applying};
 
-/// Paths that a text names.
+/// Maximum number of paths listed in a text.
 const NAMED: usize = 1000;
 
-/// Since when changes count.
+/// Selects the changes to show.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListChanges {
     /// A version: a run's number, `HEAD~3`, a checkpoint, `@{2 hours ago}`. Defaults to the directories that are mounted as
     /// overlays, else to the state before the first run.
     pub since: Option<String>,
-    /// Only these paths and what is below them.
+    /// Show only these paths and everything below them.
     pub paths: Vec<String>,
-    /// Return the names and sizes alone, without the lines that differ.
+    /// Return only names and sizes, without the differing lines.
     pub names_only: bool,
 }
 
@@ -38,20 +38,20 @@ impl Request for ListChanges {
     }
 }
 
-/// What to apply to a directory of this machine.
+/// Selects the changes to apply to a directory on this machine.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Apply {
-    /// The directory of this machine.
+    /// The directory on this machine.
     pub directory: PathBuf,
-    /// The version since which changes count; defaults to the directory that is mounted as an overlay, else to the state before
-    /// the first run.
+    /// The version since which changes are applied; defaults to the directory that is mounted as an overlay, else to the state
+    /// before the first run.
     #[serde(default)]
     pub since: Option<String>,
-    /// The directory of the sandbox that it corresponds to; defaults to the overlay mount if there is exactly one, else to `/`.
+    /// The corresponding directory in the sandbox; defaults to the overlay mount if there is exactly one, else to `/`.
     #[serde(default)]
     pub path: Option<String>,
-    /// Return what would be done, with the conflicts, and do nothing.
+    /// Return the changes and conflicts without applying anything.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -74,7 +74,7 @@ fn render(applied: &Applied) -> String {
         lines.push(format!("and {} more", applied.files.len() - NAMED));
     }
     lines.extend(applied.conflicts.iter().take(NAMED).map(|one| format!("conflict: {} ({})", one.path, one.reason)));
-    lines.extend(applied.left_out.iter().take(NAMED).map(|one| format!("left out: {} ({})", one.path, one.reason)));
+    lines.extend(applied.left_out.iter().take(NAMED).map(|one| format!("skipped: {} ({})", one.path, one.reason)));
     if applied.files.is_empty() && applied.conflicts.is_empty() {
         lines.push("nothing to apply".to_owned());
     }

@@ -1,4 +1,4 @@
-//! `bash` and `python`: the options of a command, and how it went.
+//! `bash` and `python`: the options of a command, and its result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use serde_json::Value;
 use super::{Answer, Context, Request};
 use crate::{Command, Error, ExitStatus, LimitReached, Output, RESTARTED, Sandbox, Shown, Usage};
 
-/// Bytes of each stream that an answer for a model has; the rest is in the history.
+/// Maximum size of each stream in a result for a model; the rest is in the history.
 const KEPT_START: usize = 40 << 10;
 const KEPT_END: usize = 20 << 10;
-/// Bytes of the value of a last expression that such an answer has beside its text.
+/// Maximum size of the value of a last expression in such a result, besides its text.
 const KEPT_VALUE: usize = 16 << 10;
-/// Bytes of its pictures, in base64: with the streams they stay below the largest answer.
+/// Maximum size of its images in base64: together with the streams they stay below the maximum size of a result.
 const KEPT_IMAGES: usize = 512 << 10;
 
 /// A bash command line to run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bash {
-    /// The command line, as `bash -c` takes it.
+    /// The command line, as for `bash -c`.
     pub command: String,
-    /// How to run it.
+    /// The options.
     #[serde(flatten)]
     pub options: RunOptions,
 }
@@ -36,35 +36,35 @@ pub struct Bash {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Python {
-    /// The code, as `python3 -c` takes it.
+    /// The code, as for `python3 -c`.
     pub code: String,
-    /// Print the value of a last expression, as a notebook does; defaults to true in a session.
+    /// Print the value of a last expression, like a notebook; defaults to true in a session.
     #[serde(default)]
     pub echo: Option<bool>,
-    /// How to run it.
+    /// The options.
     #[serde(flatten)]
     pub options: RunOptions,
 }
 
-/// What every command can be given.
+/// The options of every command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunOptions {
     /// The directory to start in. Relative paths start in the sandbox's working directory.
     pub cwd: Option<String>,
-    /// Variables to set.
+    /// Environment variables to set.
     pub env: BTreeMap<String, String>,
-    /// What the command reads as its standard input.
+    /// The standard input of the command.
     pub stdin: Option<String>,
     /// A shorter time limit than the sandbox's own, in milliseconds. A longer one is reduced to it.
     pub timeout_ms: Option<u64>,
-    /// Undo the files of a command that does not succeed.
+    /// Roll back the file changes of a command that fails.
     pub rollback_on_failure: bool,
-    /// The name of a session, any that you like: what one call leaves there, the next one finds.
+    /// The name of a session, which you can choose freely: state left by one call is available to the next.
     pub session: Option<String>,
-    /// Makes the run repeatable: the clock and random numbers depend on this number alone.
+    /// Make the run repeatable: the clock and random numbers depend only on this number.
     pub seed: Option<u64>,
-    /// Keep everything that the command is given, so that `replay` can run it again and compare.
+    /// Record all inputs of the command, so that `replay` can run it again and compare.
     pub record: bool,
 }
 
@@ -73,7 +73,7 @@ impl RunOptions {
     ///
     /// # Errors
     ///
-    /// Returns an error if an option is invalid, and for the host's own trouble: a command that fails is an [`Output`].
+    /// Returns an error if an option is invalid or if the host fails. A command that fails is an [`Output`].
     pub fn run(self, sandbox: &Sandbox, mut command: Command) -> Result<Output, Error> {
         if let Some(directory) = self.cwd {
             let is_absolute = directory.starts_with('/');
@@ -108,7 +108,7 @@ impl RunOptions {
     }
 }
 
-// Models ask for a minute, whatever the sandbox allows: they get what there is, and are told.
+// Models often request a minute regardless of the sandbox's limit: the request is reduced with a note.
 fn timeout(asked: Option<u64>, limit: WallTime) -> (Option<WallTime>, Option<String>) {
     let Some(asked) = asked.map(|milliseconds| WallTime(Duration::from_millis(milliseconds))) else { return (None, None) };
     if asked.0.is_zero() {
@@ -146,16 +146,16 @@ fn answer(context: &Context, command: Command, options: RunOptions) -> Result<An
     Ok(Answer::new(ran.render(), &ran).failed(was_stopped))
 }
 
-/// How a command went.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ran {
     /// `exited`, `signaled` or `limit`.
     pub status: &'static str,
     /// 0 is success; 128 plus the signal, 124 for time and compute, 137 for memory, 126 for other limits.
     pub exit_code: u8,
-    /// What it wrote to standard output.
+    /// The standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// The standard error.
     pub stderr: String,
     /// The bytes of standard output in base64, if they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,31 +163,31 @@ pub struct Ran {
     /// The bytes of standard error in base64, if they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr_base64: Option<String>,
-    /// Whether something it wrote is missing here.
+    /// Whether output is missing here.
     pub truncated: bool,
     /// The limit that stopped it.
     pub limit: Option<Limit>,
-    /// Whether the client stopped it.
+    /// Whether the client canceled it.
     pub cancelled: bool,
-    /// How long it took.
+    /// The duration.
     pub duration_ms: u64,
-    /// What it used.
+    /// The resource usage.
     pub usage: Usage,
     /// Its number in the history.
     pub run: i64,
-    /// Whether its session has a new Python: globals of earlier calls are gone.
+    /// Whether its session has a new Python interpreter, so that globals of earlier calls are lost.
     pub restarted: bool,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
-    /// The value of a last expression of Python code, if it was printed and JSON can represent it.
+    /// The value of the last expression of Python code, if it was printed and can be represented in JSON.
     pub value: Option<Value>,
-    /// The text of that value, as Python writes it.
+    /// The text of that value, as Python prints it.
     pub text: Option<String>,
-    /// Pictures that Python code displayed, such as figures of Matplotlib.
+    /// Images that Python code displayed, such as Matplotlib figures.
     pub images: Vec<Image>,
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Image {
     /// `image/png` or `image/svg+xml`.
@@ -196,20 +196,20 @@ pub struct Image {
     pub data: String,
 }
 
-/// A limit that was met.
+/// A reached limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Limit {
-    /// Which one.
+    /// The name of the limit.
     pub name: String,
-    /// What it allows.
+    /// The allowed amount.
     pub value: String,
-    /// What was used.
+    /// The used amount.
     pub used: String,
-    /// What to do about it.
+    /// A hint.
     pub hint: String,
-    /// What happened, in a sentence.
+    /// A description of the event.
     pub message: String,
-    /// Whether the command's changes were undone because they could not be stored in time.
+    /// Whether the command's changes were rolled back because they could not be stored in time.
     pub rolled_back: bool,
 }
 
@@ -237,19 +237,21 @@ fn shown<'a>(output: &'a Output, mime: &str) -> Option<&'a [u8]> {
 }
 
 impl Ran {
-    /// How a command went, with its whole output.
+    /// Creates the result of a command with its full output.
     #[must_use]
     pub fn new(output: &Output, cancelled: bool) -> Self {
         let truncated = output.stdout_truncated || output.stderr_truncated;
         let mut notes = output.notes.clone();
         if truncated {
-            notes.push("there was more output than the limit keeps: write it to a file and read the part you need".to_owned());
+            notes.push(
+                "the output exceeded the limit and is incomplete: write it to a file and read the part you need".to_owned(),
+            );
         }
         if output.restarted {
             notes.push(RESTARTED.to_owned());
         }
         if cancelled {
-            notes.push("cancelled: this is what was printed until then".to_owned());
+            notes.push("cancelled: this is the output until then".to_owned());
         }
         if let Some(reached) = output.status.limit() {
             notes.push(format!("stopped: {reached}; {}", reached.hint()));
@@ -275,7 +277,7 @@ impl Ran {
         }
     }
 
-    // Without the middle of long output, and without what it repeats.
+    // Without the middle of long output, and without repeated data.
     fn for_model(mut self) -> Self {
         // A model reads text; the bytes are in the history.
         (self.stdout_base64, self.stderr_base64) = (None, None);
@@ -290,18 +292,18 @@ impl Ran {
             None => false,
         });
         if self.images.len() < all {
-            self.notes.push(format!("pictures left out: {}; save them to files", all - self.images.len()));
+            self.notes.push(format!("images omitted: {}; save them to files", all - self.images.len()));
         }
         let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
         if cut.contains(&true) {
             self.truncated = true;
             self.notes
-                .insert(0, format!("the middle of the output is left out: `history` with run={} shows all of it", self.run));
+                .insert(0, format!("the middle of the output is omitted: read all of it with `history` and run={}", self.run));
         }
         self
     }
 
-    /// What a model reads.
+    /// Formats the result for a model.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = self.stdout.clone();
@@ -326,12 +328,12 @@ fn base64_of(bytes: &[u8]) -> Option<String> {
     std::str::from_utf8(bytes).is_err().then(|| STANDARD.encode(bytes))
 }
 
-// The start says what happened, the end how it ended.
+// Both the start and the end of output are usually relevant.
 fn cut(text: &mut String) -> bool {
     if text.len() <= KEPT_START + KEPT_END {
         return false;
     }
     let (start, end) = (text.floor_char_boundary(KEPT_START), text.ceil_char_boundary(text.len() - KEPT_END));
-    text.replace_range(start..end, &format!("\n[… {} bytes left out …]\n", end - start));
+    text.replace_range(start..end, &format!("\n[… {} bytes omitted …]\n", end - start));
     true
 }

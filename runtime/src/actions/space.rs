@@ -1,4 +1,4 @@
-//! `compact`: free space goes back to the disk.
+//! `compact`: returns free space to the disk.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,14 @@ use crate::{Error, Sandbox};
 #[serde(deny_unknown_fields)]
 pub struct Compact {}
 
-/// How large the database is.
+/// The size of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Compacted {
-    /// Its bytes before.
+    /// The size before, in bytes.
     pub before_bytes: u64,
-    /// Its bytes after.
+    /// The size after, in bytes.
     pub after_bytes: u64,
-    /// Bytes of earlier versions, which stay until they are pruned.
+    /// Bytes of earlier versions, which remain until they are pruned.
     pub past_bytes: u64,
 }
 
@@ -27,7 +27,7 @@ impl Compact {
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::compact`].
+    /// Returns the errors of [`Sandbox::compact`].
     pub fn compact(self, sandbox: &Sandbox) -> Result<Compacted, Error> {
         let (before_bytes, after_bytes) = sandbox.compact()?;
         Ok(Compacted { before_bytes, after_bytes, past_bytes: sandbox.info()?.past_used })

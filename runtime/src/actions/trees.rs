@@ -1,4 +1,5 @@
-//! Whole trees: `copy_files`, `find_files`, `disk_usage` and `tree`. Each copy is one transaction, each look one state of the files.
+//! Whole trees: `copy_files`, `find_files`, `disk_usage` and `tree`. Each copy is one transaction, and each listing shows one
+//! state of the files.
 
 use globset::GlobMatcher;
 use schemars::JsonSchema;
@@ -8,44 +9,44 @@ use sqlite_fs::{FileType, Stat};
 use super::{Answer, Context, Request};
 use crate::{Error, Found, Sandbox};
 
-/// Most entries of one answer, and their bytes.
+/// Maximum number of entries in a result, and their size.
 const MOST_ENTRIES: usize = 1000;
 const ENTRIES_BYTES: usize = 64 << 10;
-/// What an entry takes beside its path: the other fields of its data.
+/// Overhead of an entry besides its path: the other fields of its data.
 const ENTRY_BYTES: usize = 16;
 
-/// What to copy.
+/// Selects the files to copy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CopyFiles {
     /// The file or directory to copy. Relative paths start in the sandbox's working directory.
     pub from: String,
-    /// The name of the copy; an existing directory, or a name that ends with a slash, takes it inside.
+    /// The name of the copy; the copy is placed inside it if it is an existing directory or ends with a slash.
     pub to: String,
     /// Copy a directory with everything below it.
     #[serde(default)]
     pub recursive: bool,
-    /// Copy only if the file at `to` still has this version, as `read_file` gave it; `none`: only if there is no such file.
+    /// Copy only if the file at `to` still has this version, as returned by `read_file`; `none`: only if the file does not exist.
     #[serde(default)]
     pub expected_version: Option<String>,
 }
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Copied {
-    /// The file or directory that was copied.
+    /// The source.
     pub from: String,
     /// The copy.
     pub to: String,
 }
 
 impl CopyFiles {
-    /// Copies, in one transaction.
+    /// Copies in one transaction.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::IsDirectory`](crate::FsError) if `from` is a directory and `recursive` is not set, and an error if something cannot
-    /// be copied: then nothing is.
+    /// Returns [`FsError::IsDirectory`](crate::FsError) if `from` is a directory and `recursive` is not set, and an error if a
+    /// file cannot be copied, in which case nothing is.
     pub fn copy(&self, sandbox: &Sandbox) -> Result<Copied, Error> {
         let slash = if self.to.ends_with('/') { "/" } else { "" };
         let (from, to) = (sandbox.agent().absolute(&self.from)?, sandbox.agent().absolute(&self.to)?);
@@ -67,7 +68,7 @@ impl Request for CopyFiles {
     }
 }
 
-/// What a path leads to.
+/// The type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -95,15 +96,15 @@ impl From<FileType> for FileKind {
     }
 }
 
-/// Which files to find.
+/// Selects the files to find.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FindFiles {
     /// The directory to start in; defaults to the sandbox's working directory.
     pub path: Option<String>,
-    /// Find only names that fit this pattern: `*` is any text, `?` one character, `[a-z]` one of them.
+    /// Find only names that match this pattern: `*` is any text, `?` one character, `[a-z]` one of these characters.
     pub name: Option<String>,
-    /// Find only entries of this kind.
+    /// Find only entries of this type.
     pub kind: Option<FileKind>,
 }
 
@@ -112,19 +113,19 @@ pub struct FindFiles {
 pub struct FoundFile {
     /// Its path.
     pub path: String,
-    /// What it is.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: FileKind,
-    /// Its bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// Its permissions in octal.
+    /// The permissions, in octal.
     pub mode: String,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// The modification time, in nanoseconds since 1970.
     pub modified: i64,
 }
 
 impl FoundFile {
-    /// An entry, by its path and metadata.
+    /// Creates an entry from its path and metadata.
     #[must_use]
     pub fn new(path: String, stat: &Stat) -> Self {
         let mode = format!("{:04o}", stat.mode & 0o7777);
@@ -135,16 +136,16 @@ impl FoundFile {
 /// Entries of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FoundFiles {
-    /// Where the search began.
+    /// The directory of the search.
     pub path: String,
-    /// The entries, each directory before what is in it.
+    /// The entries, each directory before its content.
     pub found: Vec<FoundFile>,
     /// Whether there are more.
     pub truncated: bool,
 }
 
 impl FoundFiles {
-    /// All entries.
+    /// Creates a list of all entries.
     #[must_use]
     pub fn new(path: String, found: Vec<Found>) -> Self {
         let found = found.into_iter().map(|found| FoundFile::new(found.path, &found.stat)).collect();
@@ -153,7 +154,7 @@ impl FoundFiles {
 }
 
 impl FindFiles {
-    /// Finds the files, and where the search began.
+    /// Returns the matching files, and the directory of the search.
     ///
     /// # Errors
     ///
@@ -182,7 +183,7 @@ fn walk(sandbox: &Sandbox, path: Option<&str>) -> Result<(String, Vec<Found>), E
     Ok((path, found))
 }
 
-// As many as one answer holds, and whether there were more.
+// As many as fit in one result, and whether there are more.
 fn bounded(found: &mut Vec<Found>) -> bool {
     let mut room = ENTRIES_BYTES;
     let fitting = found.iter().take(MOST_ENTRIES).take_while(|found| {
@@ -200,7 +201,7 @@ fn answer(path: String, mut found: Vec<Found>, render: impl FnOnce(&[Found]) -> 
     let truncated = bounded(&mut found);
     let mut text = render(&found);
     if truncated {
-        text.push_str(&format!("\n[only the first {} entries: start further down]", found.len()));
+        text.push_str(&format!("\n[only the first {} entries: search a subdirectory]", found.len()));
     }
     Answer::new(text, &FoundFiles { truncated, ..FoundFiles::new(path, found) })
 }
@@ -211,14 +212,14 @@ impl Request for FindFiles {
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let (path, found) = self.find(context.sandbox())?;
         let render = |found: &[Found]| match found {
-            [] => "no files fit".to_owned(),
+            [] => "no files match".to_owned(),
             found => found.iter().map(|found| found.path.as_str()).collect::<Vec<_>>().join("\n"),
         };
         Ok(answer(path, found, render))
     }
 }
 
-/// Which directory to measure.
+/// Selects the directory to measure.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiskUsage {
@@ -226,21 +227,21 @@ pub struct DiskUsage {
     pub path: Option<String>,
 }
 
-/// What is below a directory.
+/// The content of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Measured {
     /// The directory.
     pub path: String,
-    /// Bytes of all files; two names of one file count once.
+    /// Total size of all files, in bytes; hard links count once.
     pub bytes: u64,
     /// The number of files.
     pub files: usize,
-    /// The number of directories, the first one included.
+    /// The number of directories, including the first one.
     pub directories: usize,
 }
 
 impl DiskUsage {
-    /// Counts what is below the directory.
+    /// Measures the content of the directory.
     ///
     /// # Errors
     ///
@@ -267,7 +268,7 @@ impl Request for DiskUsage {
     }
 }
 
-/// Which tree to draw.
+/// Selects the tree to draw.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DrawTree {
@@ -285,13 +286,13 @@ impl DrawTree {
         walk(sandbox, self.path.as_deref())
     }
 
-    /// Draws a tree line by line; `paint` shows a name, `line` takes each line.
+    /// Draws a tree line by line; `paint` formats a name, `line` receives each line.
     pub fn draw(found: &[Found], paint: impl Fn(&str, &Stat) -> String, mut line: impl FnMut(&str)) {
         let Some((root, rest)) = found.split_first() else { return };
         line(&paint(&root.path, &root.stat));
         let depth_of = |path: &str| path.trim_end_matches('/').matches('/').count();
         let top = depth_of(&root.path);
-        // Whether each directory above the line has more below it: then its branch is drawn on.
+        // Whether each parent directory has further entries, so that its branch continues.
         let mut open: Vec<bool> = Vec::new();
         for (index, item) in rest.iter().enumerate() {
             let depth = depth_of(&item.path) - top;

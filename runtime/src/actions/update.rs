@@ -1,4 +1,4 @@
-//! `update`: an overlay over a database is moved onto a newer version of it.
+//! `update`: moves an overlay over a database onto a newer version of it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Answer, Context, Request};
 use crate::{Error, Side};
 
-/// Which side counts where both have changed.
+/// The side that wins a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
@@ -16,17 +16,17 @@ pub enum Keep {
     Theirs,
 }
 
-/// What to move, and where.
+/// Selects the overlay and the version.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Update {
-    /// Where the overlay is: `/` for the base of the whole sandbox.
+    /// The path of the overlay: `/` for the base of the whole sandbox.
     #[serde(default = "root")]
     pub path: String,
-    /// The version of the database below: a run's number, a checkpoint, `HEAD`; defaults to the newest.
+    /// The version of the underlying database: a run's number, a checkpoint, `HEAD`; defaults to the newest.
     #[serde(default)]
     pub to: Option<String>,
-    /// What counts where both sides have changed a path; defaults to reporting those paths and changing nothing.
+    /// The side that wins if both changed a path; by default such paths are reported and nothing is changed.
     #[serde(default)]
     pub keep: Option<Keep>,
 }
@@ -35,18 +35,18 @@ fn root() -> String {
     "/".to_owned()
 }
 
-/// What was moved.
+/// The result of an update.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Updated {
-    /// Where the overlay is.
+    /// The path of the overlay.
     pub path: String,
-    /// The version that it was on.
+    /// The previous version.
     pub from: String,
-    /// The version that it is on.
+    /// The new version.
     pub to: String,
-    /// Files, links and removed paths of the sandbox's own.
+    /// Number of the sandbox's own files, links and removed paths.
     pub changes: u64,
-    /// Paths that both sides had changed.
+    /// Paths that both sides changed.
     pub conflicts: Vec<String>,
 }
 

@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::{Answer, Context, Request, quoted};
 use crate::Error;
 
-/// Bytes of a value's JSON text in one answer.
+/// Maximum size of a value's JSON text in one result.
 const VALUE: usize = 128 << 10;
 
-/// Which key.
+/// Selects the key.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KvGet {
     /// The key.
     pub key: String,
-    /// Where to begin in the JSON text of a value that is too long for one answer, in bytes.
+    /// The offset in the JSON text of a value that is too large for one result, in bytes.
     #[serde(default)]
     pub offset: Option<usize>,
 }
@@ -26,14 +26,14 @@ pub struct KvGet {
 pub struct KvValue {
     /// The key.
     pub key: String,
-    /// Whether there is such a key.
+    /// Whether the key exists.
     pub found: bool,
-    /// Its JSON value; null when only a part of its text is returned.
+    /// The JSON value; null if only a part of its text is returned.
     pub value: Value,
-    /// A part of the value's JSON text, when the value is too long for one answer or an offset is given.
+    /// A part of the value's JSON text, if the value is too large for one result or an offset is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// Where the next part begins, when there is more.
+    /// The offset of the next part, if there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<usize>,
 }
@@ -43,7 +43,7 @@ impl Request for KvGet {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let Some(value) = context.sandbox().kv().get(&self.key)? else {
-            let text = format!("there is no key `{}`", quoted(&self.key));
+            let text = format!("key `{}` does not exist", quoted(&self.key));
             return Ok(Answer::new(text, &KvValue { found: false, ..KvValue::whole(self.key, Value::Null) }));
         };
         let text = value.to_string();
@@ -55,15 +55,15 @@ impl Request for KvGet {
         let end = text.floor_char_boundary(start.saturating_add(VALUE).min(text.len()));
         let part = text.get(start..end).unwrap_or_default().to_owned();
         let next_offset = (end < text.len()).then_some(end);
-        let note =
-            next_offset.map_or_else(String::new, |next| format!("\n[{} more bytes: go on with offset={next}]", text.len() - end));
+        let note = next_offset
+            .map_or_else(String::new, |next| format!("\n[{} more bytes: continue with offset={next}]", text.len() - end));
         let text = format!("{part}{note}");
         Ok(Answer::new(text, &KvValue { part: Some(part), next_offset, ..KvValue::whole(self.key, Value::Null) }))
     }
 }
 
 impl KvValue {
-    /// A key and its whole value.
+    /// Creates a result with the whole value.
     #[must_use]
     pub fn whole(key: String, value: Value) -> Self {
         Self { key, found: true, value, part: None, next_offset: None }
@@ -80,12 +80,12 @@ pub struct KvSet {
     pub value: Value,
 }
 
-/// A value that was stored.
+/// A stored value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KvStored {
     /// The key.
     pub key: String,
-    /// Its version, counted up at each change.
+    /// Its version, incremented at each change.
     pub version: u64,
 }
 
@@ -98,7 +98,7 @@ impl Request for KvSet {
     }
 }
 
-/// Which key.
+/// Selects the key.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KvDelete {
@@ -106,19 +106,19 @@ pub struct KvDelete {
     pub key: String,
 }
 
-/// What became of keys.
+/// The result of deleting keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KvDeleted {
-    /// Whether there was every key.
+    /// Whether all keys existed.
     pub found: bool,
-    /// The keys that were deleted.
+    /// The deleted keys.
     pub deleted: Vec<String>,
-    /// The keys that were not there.
+    /// The keys that did not exist.
     pub missing: Vec<String>,
 }
 
 impl KvDeleted {
-    /// What became of some keys, of which these were there.
+    /// Creates the result for some keys, of which these existed.
     #[must_use]
     pub fn new(keys: Vec<String>, found: &[bool]) -> Self {
         let mut found = found.iter();
@@ -133,24 +133,24 @@ impl Request for KvDelete {
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let found = context.sandbox().kv().delete(&self.key)?;
         let key = quoted(&self.key);
-        let text = if found { format!("deleted {key}") } else { format!("there was no key `{key}`") };
+        let text = if found { format!("deleted {key}") } else { format!("key `{key}` does not exist") };
         Ok(Answer::new(text, &KvDeleted::new(vec![self.key], &[found])))
     }
 }
 
-/// Which keys.
+/// Selects the keys.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KvKeys {
     /// List only keys with this prefix; defaults to all keys.
     #[serde(default)]
     pub prefix: String,
-    /// List only keys after this one: the last one of the page before.
+    /// List only keys after this one: the last one of the previous page.
     #[serde(default)]
     pub after: Option<String>,
 }
 
-/// Keys.
+/// A page of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KvNames {
     /// The keys, sorted.
@@ -167,7 +167,7 @@ impl Request for KvKeys {
         let mut text = if page.keys.is_empty() { "no keys".to_owned() } else { page.keys.join("\n") };
         if let Some(last) = page.keys.last().filter(|_| page.more) {
             text.push_str(&format!(
-                "\n[only the first {}: go on with after={}, or use a longer prefix]",
+                "\n[only the first {}: continue with after={}, or use a longer prefix]",
                 page.keys.len(),
                 quoted(last)
             ));

@@ -7,29 +7,29 @@ use super::{Answer, Context, Request, shortened};
 use crate::versions::{Comparison, Difference, LoggedVersion};
 use crate::{Error, Keep};
 
-/// Most versions of one answer.
+/// Maximum number of versions in a result.
 const MOST: usize = 200;
-/// Longest command text in a list.
+/// Maximum length of a command in a list.
 const COMMAND: usize = 500;
-/// Paths of one answer, and of one row of a log.
+/// Maximum number of paths in a result, and in one row of a log.
 const PATHS: usize = 1000;
 const ROW_PATHS: usize = 20;
-/// Letters of a digest in a line.
+/// Number of digits of a digest in a line.
 const SHORT: usize = 12;
-/// Bytes of a patch in one answer.
+/// Maximum size of a patch in one result.
 const PATCH: usize = 64 << 10;
 
-/// Which versions to list.
+/// Selects the versions to list.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
-    /// List only versions that changed this path, or something below it.
+    /// List only versions that changed this path or a path below it.
     pub path: Option<String>,
-    /// How many versions, at most 200; defaults to 20.
+    /// Maximum number of versions, at most 200; defaults to 20.
     pub limit: Option<usize>,
-    /// List only versions before this one: the last `version` of the page before.
+    /// List only versions before this one: the last `version` of the previous page.
     pub before: Option<i64>,
-    /// Compute the digests that are not known yet; defaults to false.
+    /// Compute missing digests; defaults to false.
     pub digest: bool,
 }
 
@@ -43,25 +43,25 @@ pub struct VersionList {
 /// One version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionRow {
-    /// Its number; `v` before it makes it a reference.
+    /// Its number; a `v` in front of it makes it a reference.
     pub version: i64,
-    /// The run that made it, whose number is a reference too.
+    /// The run that created it, whose number is a reference too.
     pub run: Option<i64>,
-    /// What made it: `run`, `setup` (a new sandbox), `base` (the oldest one kept) or `outside` (another program).
+    /// Its origin: `run`, `setup` (a new sandbox), `base` (the oldest existing one) or `outside` (another program).
     pub made_by: &'static str,
-    /// What was run.
+    /// The command of the run.
     pub command: String,
     /// The exit code of the run.
     pub exit_code: Option<i32>,
     /// When it was committed, in milliseconds since 1970.
     pub time_ms: i64,
-    /// The paths it changed, at most 20.
+    /// The changed paths, at most 20.
     pub changed: Vec<String>,
-    /// How many paths it changed.
+    /// The number of changed paths.
     pub changes: usize,
-    /// The checkpoints that name it.
+    /// Its checkpoints.
     pub checkpoints: Vec<String>,
-    /// The digest of its files alone, in hexadecimal: equal trees have equal digests. Null if nobody has asked for it yet.
+    /// The digest of its files in hexadecimal: equal trees have equal digests. Null if it was not computed yet.
     pub digest: Option<String>,
 }
 
@@ -112,38 +112,38 @@ impl Request for Log {
         }
         let versions: Vec<VersionRow> = logged.into_iter().map(VersionRow::new).collect();
         let text = versions.iter().map(VersionRow::line).collect::<Vec<_>>().join("\n");
-        let text = if text.is_empty() { "nothing was changed yet".to_owned() } else { text };
+        let text = if text.is_empty() { "no changes yet".to_owned() } else { text };
         Ok(Answer::new(text, &VersionList { versions }))
     }
 }
 
-/// Which versions to compare.
+/// Selects the versions to compare.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Diff {
-    /// The older version: a run's number, `HEAD~3`, a checkpoint, `@{2 hours ago}`. Its state is the one after that run.
+    /// The older version: a run's number, `HEAD~3`, a checkpoint, `@{2 hours ago}`. A run's number refers to the state after it.
     pub from: String,
-    /// The newer version; defaults to `HEAD`, the present state.
+    /// The newer version; defaults to `HEAD`, the current state.
     #[serde(default)]
     pub to: Option<String>,
-    /// Compare only these paths and what is below them.
+    /// Compare only these paths and everything below them.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Return the names and sizes alone, without the lines that differ.
+    /// Return only names and sizes, without the differing lines.
     #[serde(default)]
     pub names_only: bool,
 }
 
-/// What differs.
+/// The differences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Differences {
     /// The paths that differ, sorted, at most 1000.
     pub files: Vec<Difference>,
-    /// How many paths differ.
+    /// The number of differing paths.
     pub total: usize,
-    /// The lines that differ, as a patch that `git apply` takes; cut at 64 KB.
+    /// The differing lines, as a patch for `git apply`; truncated to 64 KB.
     pub patch: String,
-    /// Whether something is left out.
+    /// Whether something is omitted.
     pub truncated: bool,
 }
 
@@ -171,7 +171,7 @@ impl Differences {
             text.push_str(&self.patch);
         }
         if self.truncated {
-            text.push_str("\n[something is left out: name fewer paths]");
+            text.push_str("\n[incomplete: name fewer paths]");
         }
         text
     }
@@ -194,13 +194,13 @@ pub(super) fn absolute(context: &Context, paths: &[String]) -> Result<Vec<String
     paths.iter().map(|path| context.sandbox().agent().absolute(path)).collect()
 }
 
-/// How many runs to undo.
+/// Selects the runs to undo.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Undo {
-    /// How many changing runs to undo; defaults to 1.
+    /// The number of runs to undo, counting only runs that changed something; defaults to 1.
     pub runs: Option<u32>,
-    /// Return what would change and change nothing.
+    /// Return the changes without applying them.
     pub dry_run: bool,
 }
 
@@ -219,16 +219,16 @@ impl Request for Undo {
     }
 }
 
-/// What to bring back.
+/// Selects the state to restore.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restore {
     /// The version: a run's number, `HEAD~3`, a checkpoint, `@{2 hours ago}`.
     pub version: String,
-    /// Bring back only these paths and what is below them; defaults to everything, keys and sessions included.
+    /// Restore only these paths and everything below them; defaults to everything, including keys and sessions.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Return what would change and change nothing.
+    /// Return the changes without applying them.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -247,13 +247,13 @@ impl Request for Restore {
     }
 }
 
-/// A name for the present state.
+/// A name for the current version.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// The name, which no other checkpoint has.
+    /// The name, which must be unique.
     pub name: String,
-    /// What to remember about it.
+    /// A message.
     #[serde(default)]
     pub message: Option<String>,
 }
@@ -263,11 +263,11 @@ pub struct Checkpoint {
 pub struct CheckpointRow {
     /// Its name.
     pub name: String,
-    /// The version that it names.
+    /// Its version.
     pub version: i64,
-    /// What was said about it.
+    /// The message.
     pub message: Option<String>,
-    /// When it was made, in milliseconds since 1970.
+    /// The creation time, in milliseconds since 1970.
     pub time_ms: i64,
 }
 
@@ -313,26 +313,26 @@ impl Request for Checkpoints {
     }
 }
 
-/// What to keep of the past.
+/// Selects the versions to keep.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PruneVersions {
     /// Maximum number of versions to keep.
     pub keep_versions: Option<u64>,
-    /// Keep versions that are younger than so many seconds.
+    /// Keep versions younger than this many seconds.
     pub keep_seconds: Option<u64>,
     /// Maximum number of bytes of earlier versions to keep.
     pub keep_bytes: Option<u64>,
 }
 
-/// What was pruned.
+/// The result of pruning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PrunedVersions {
-    /// How many versions are gone.
+    /// The number of deleted versions.
     pub versions: u64,
-    /// How many bytes they took.
+    /// Their size, in bytes.
     pub bytes: u64,
-    /// The oldest version that can still be read.
+    /// The oldest remaining version.
     pub oldest: i64,
 }
 
@@ -341,7 +341,7 @@ impl Request for PruneVersions {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         if self.keep_versions.is_none() && self.keep_seconds.is_none() && self.keep_bytes.is_none() {
-            return Err(Error::Invalid("missing bound: give keep_versions, keep_seconds or keep_bytes".to_owned()));
+            return Err(Error::Invalid("missing limit: expected keep_versions, keep_seconds or keep_bytes".to_owned()));
         }
         let since = self.keep_seconds.map(crate::versions::seconds_ago);
         let keep = Keep { versions: self.keep_versions, since, bytes: self.keep_bytes };

@@ -1,4 +1,4 @@
-//! The files as the tools see them: a view with a deadline, and bounds on what is held of it.
+//! The files as the tools see them: a view with a deadline and limits on memory.
 
 use sqlite_fs::path::Last;
 use sqlite_fs::{FileType, Fs, FsError, Rows, Step, Transaction, Visited, Volume};
@@ -15,16 +15,16 @@ pub(super) struct Bounded<'a, R: Rows> {
     deadline: Deadline,
 }
 
-/// A file error with what was tried on which path, as the rest of the library says it.
+/// Creates a file error with the operation and the path.
 pub(super) fn failed(operation: &'static str, path: &str, source: FsError) -> Error {
     sqlite_fs::Error::Fs { operation, path: path.to_owned(), source }.into()
 }
 
 fn too_large(path: &str, size: u64) -> Error {
-    Error::Invalid(format!("`{path}` has {size} bytes, too many for this tool: use `bash` with sed or awk"))
+    Error::Invalid(format!("`{path}` has {size} bytes, which is too large for this tool: use `bash` with sed or awk"))
 }
 
-/// The word for what a path leads to.
+/// Returns the name of a file type.
 pub(super) fn kind_name(kind: FileType) -> &'static str {
     match kind {
         FileType::File => "file",
@@ -39,27 +39,27 @@ impl<'a, R: Rows> Bounded<'a, R> {
         Self { view, fs: view.fs(), deadline }
     }
 
-    /// The view.
+    /// Returns the view.
     pub(super) fn view(&self) -> &'a View<R> {
         self.view
     }
 
-    /// The files themselves.
+    /// Returns the files.
     pub(super) fn fs(&self) -> &Fs<'a, View<R>> {
         &self.fs
     }
 
-    /// Whether the time of the tool is used up.
+    /// Returns whether the deadline of the tool has passed.
     pub(super) fn is_overdue(&self) -> bool {
         self.deadline.is_over()
     }
 
-    /// The kind and size behind a path, links followed; `None` when there is nothing.
+    /// Returns the type and size of a path, following links; `None` if it does not exist.
     pub(super) fn kind(&self, operation: &'static str, path: &str) -> Result<Option<(FileType, u64)>, Error> {
         self.look(operation, path, Last::Follow)
     }
 
-    /// The kind and size of a path itself.
+    /// Returns the type and size of a path itself.
     pub(super) fn own_kind(&self, operation: &'static str, path: &str) -> Result<Option<(FileType, u64)>, Error> {
         self.look(operation, path, Last::NoFollow)
     }
@@ -73,7 +73,7 @@ impl<'a, R: Rows> Bounded<'a, R> {
         }
     }
 
-    /// Gives the content of a file piece by piece, from an offset, until `take` answers `false`.
+    /// Passes the content of a file from an offset to `take` piece by piece until it returns `false`.
     pub(super) fn pieces(&self, path: &str, from: u64, mut take: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
         let mut is_late = false;
         let read = self.fs.read_pieces(path, from, |piece| {
@@ -82,15 +82,17 @@ impl<'a, R: Rows> Bounded<'a, R> {
             goes_on && !is_late
         });
         match read {
-            Ok(_) if is_late => Err(Error::Invalid(format!("`{path}` is too large to read in time: read a part with `bash`"))),
+            Ok(_) if is_late => {
+                Err(Error::Invalid(format!("`{path}` is too large to read within the time limit: read a part with `bash`")))
+            }
             Err(error) if error.fs_error() == Some(FsError::Invalid) => {
-                Err(Error::Invalid(format!("`{path}` is no ordinary file: read it with `bash`")))
+                Err(Error::Invalid(format!("`{path}` is not a regular file: read it with `bash`")))
             }
             read => Ok(read?),
         }
     }
 
-    /// The whole content of a file.
+    /// Reads a whole file.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         if let Some((FileType::File, size)) = self.kind("read", path)?
             && size > MAX_WHOLE
@@ -109,15 +111,15 @@ impl<'a, R: Rows> Bounded<'a, R> {
         if fits { Ok(content) } else { Err(too_large(path, content.len() as u64)) }
     }
 
-    /// Visits everything below a directory, each directory before what is in it, until `visit` answers [`Step::Stop`] or the
-    /// time is used up. Links are not followed; the fixed world is not entered, unless the walk starts there.
+    /// Visits everything below a directory, each directory before its content, until `visit` returns [`Step::Stop`] or the
+    /// deadline passes. Links are not followed; the fixed world is not entered, unless the walk starts there.
     pub(super) fn walk(&self, top: &str, mut visit: impl FnMut(&Visited<'_, Node>) -> Result<Step, Error>) -> Result<(), Error> {
         self.fs.visit(top, |visited| if self.is_overdue() { Ok(Step::Stop) } else { visit(visited) })
     }
 }
 
 impl Bounded<'_, Transaction> {
-    /// Writes a whole file, creating the directories above it; says whether it is new.
+    /// Writes a whole file, creating missing parent directories; returns whether it is new.
     pub(super) fn write(&self, path: &str, content: &[u8]) -> Result<bool, Error> {
         self.fs.create_parents(path)?;
         let (file, is_new) = self.fs.create(path)?;
@@ -129,9 +131,9 @@ impl Bounded<'_, Transaction> {
     pub(super) fn remove_all(&self, top: &str) -> Result<usize, Error> {
         let is_over = || self.is_overdue();
         match self.view.fs().until(&is_over).remove_dir_all(top) {
-            Err(error) if error.fs_error() == Some(FsError::Interrupted) => {
-                Err(Error::Invalid(format!("`{top}` has too many entries to delete in time: delete a part of it first")))
-            }
+            Err(error) if error.fs_error() == Some(FsError::Interrupted) => Err(Error::Invalid(format!(
+                "`{top}` has too many entries to delete within the time limit: delete a part of it first"
+            ))),
             removed => Ok(removed.map_err(|error| error.during("delete"))?),
         }
     }

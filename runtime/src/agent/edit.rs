@@ -10,27 +10,27 @@ use super::{Agent, MAX_WHOLE, text::count};
 use crate::Error;
 use crate::vfs::content;
 
-/// Most replacements of one call.
+/// Maximum number of replacements in one call.
 const MAX_EDITS: usize = 1000;
-/// Most places of an ambiguous text that are counted: each costs a search.
+/// Maximum number of counted occurrences of an ambiguous text, because each costs a search.
 const MAX_COUNTED: usize = 100;
-/// Most lines that are named; the rest of a thousand edits says nothing more.
+/// Maximum number of listed lines.
 const MAX_LINES: usize = 20;
 
 /// One replacement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
-    /// The exact text to replace. It must be in the file exactly once, unless `replace_all` is set.
+    /// The exact text to replace. It must occur exactly once, unless `replace_all` is set.
     pub old: String,
-    /// What to put in its place.
+    /// The replacement.
     pub new: String,
     /// Replace every occurrence.
     #[serde(default)]
     pub replace_all: bool,
 }
 
-/// Replacements in one file, made one after the other; if one of them does not fit, none is made.
+/// Replacements in one file, applied in order; if one of them fails, none is applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditFile {
@@ -38,37 +38,37 @@ pub struct EditFile {
     pub path: String,
     /// The replacements, in order; each sees the result of those before it.
     pub edits: Vec<Edit>,
-    /// Edit only if the file still has this version, as `read_file` gave it.
+    /// Edit only if the file still has this version, as returned by `read_file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<String>,
 }
 
-/// What was replaced.
+/// The result of an edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Edited {
     /// The file.
     pub path: String,
-    /// How many places were replaced.
+    /// The number of replacements.
     pub replacements: usize,
-    /// For each of the first 20 edits, the line of its first place, in the text it was applied to.
+    /// For each of the first 20 edits, the line of its first occurrence in the text it was applied to.
     pub lines: Vec<usize>,
-    /// The file's bytes now.
+    /// The new size, in bytes.
     pub size: u64,
-    /// Its version now.
+    /// The new version.
     pub version: String,
 }
 
 impl Agent<'_> {
-    /// Makes replacements in a file, all or none.
+    /// Replaces text in a file, all or none.
     ///
     /// # Errors
     ///
-    /// [`Error::Stale`] when the file has another version than expected; [`Error::Invalid`] when an old text is not there, is there
-    /// more than once, the result would be larger than a file may be, or the file is not text.
+    /// Returns [`Error::Stale`] if the file has another version than expected, and [`Error::Invalid`] if an old text does not
+    /// occur or occurs more than once, if the result would exceed the maximum file size, or if the file is not text.
     pub fn edit(&self, request: &EditFile) -> Result<Edited, Error> {
         let path = self.absolute(&request.path)?;
         if request.edits.is_empty() || request.edits.len() > MAX_EDITS {
-            return Err(Error::Invalid(format!("give 1 to {MAX_EDITS} edits")));
+            return Err(Error::Invalid(format!("invalid number of edits: expected 1 to {MAX_EDITS}")));
         }
         let parameters = json!({ "path": path, "edits": request.edits.len() });
         self.changing("edit_file", &path, parameters, |files| {
@@ -98,32 +98,32 @@ fn apply(
 ) -> Result<(String, usize, Vec<usize>), Error> {
     let (mut replacements, mut lines) = (0, Vec::new());
     for (number, edit) in (1..).zip(edits) {
-        let refuse = |why: String| Error::Invalid(format!("edit {number} of `{path}`: {why}; nothing was changed"));
+        let refuse = |why: String| Error::Invalid(format!("edit {number} of `{path}`: {why}; no changes were made"));
         if edit.old.is_empty() {
-            return Err(refuse("`old` is empty: use `write_file` for a whole file".to_owned()));
+            return Err(refuse("`old` is empty: use `write_file` to write a whole file".to_owned()));
         }
         if edit.old == edit.new {
             return Err(refuse("`old` and `new` are the same".to_owned()));
         }
         if files.is_overdue() {
-            return Err(refuse("the time is used up: make fewer edits at a time".to_owned()));
+            return Err(refuse("time limit reached: make fewer edits at a time".to_owned()));
         }
         let (old, new) = as_written(&content, edit);
         let Some(first) = content.find(&old) else {
-            return Err(refuse(format!("the old text is not in the file{}", nearly(&content, &edit.old))));
+            return Err(refuse(format!("the old text was not found{}", nearly(&content, &edit.old))));
         };
-        // Overlapping places count too: which of them is meant would be a guess.
+        // Overlapping occurrences count too, because choosing one would be a guess.
         let places = if edit.replace_all { content.matches(&old).count() } else { occurrences(&content, &old) };
         if places > 1 && !edit.replace_all {
             let more = if places == MAX_COUNTED { "at least " } else { "" };
             return Err(refuse(format!(
-                "the old text is there {more}{places} times: give more of the lines around it, or replace_all"
+                "the old text occurs {more}{places} times: include more surrounding lines, or set replace_all"
             )));
         }
         let size = size_after(content.len(), places, old.len(), new.len());
         if size.is_none_or(|size| size > largest) {
             return Err(refuse(format!(
-                "{places} replacements would make the file larger than {largest} bytes, the most that a file edited here may have"
+                "{places} replacements would make the file larger than {largest} bytes, the maximum for this tool"
             )));
         }
         if lines.len() < MAX_LINES {
@@ -154,7 +154,7 @@ fn occurrences(content: &str, old: &str) -> usize {
     places
 }
 
-// `read_file` shows lines without their CR, so an edit of a CRLF file is given with plain line ends.
+// `read_file` shows lines without CR, so an edit of a CRLF file uses plain line feeds.
 fn as_written(content: &str, edit: &Edit) -> (String, String) {
     let plain = edit.old.contains('\n') || edit.new.contains('\n');
     if plain && content.contains("\r\n") && !content.contains(&edit.old) | !edit.new.contains("\r\n") {
@@ -164,18 +164,18 @@ fn as_written(content: &str, edit: &Edit) -> (String, String) {
     (edit.old.clone(), edit.new.clone())
 }
 
-// Most failed edits differ in blanks only: say so.
+// Most failed edits differ only in white space, which the error mentions.
 fn nearly(content: &str, old: &str) -> String {
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some(first) = old.lines().map(squeeze).find(|line| !line.is_empty()) else { return String::new() };
     match content.lines().position(|line| squeeze(line) == first) {
-        Some(line) => format!(" (line {} is like its first line: compare blanks and what follows)", line + 1),
+        Some(line) => format!(" (line {} is similar to its first line: check white space and the following lines)", line + 1),
         None => String::new(),
     }
 }
 
 impl Edited {
-    /// One line for a model.
+    /// Formats one line for a model.
     #[must_use]
     pub fn render(&self) -> String {
         let lines = self.lines.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! `glob`: files whose path fits a pattern.
+//! `glob`: files whose path matches a pattern.
 
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
@@ -10,28 +10,28 @@ use super::list::is_hidden;
 use super::{Agent, MAX_ENTRIES, text};
 use crate::Error;
 
-/// Which files to find.
+/// Selects the files to find.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Glob {
     /// The pattern: `*`, `?`, `[a-z]`, `{a,b}`, and `**` for any number of directories, such as `src/**/*.{rs,toml}`.
     pub pattern: String,
-    /// The directory the pattern starts in; the sandbox's working directory unless told.
+    /// The directory in which the pattern starts; defaults to the sandbox's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether to find names that begin with a dot; a pattern that names a dot finds them anyway.
+    /// Whether to find names that start with a dot; a pattern with a dot finds them anyway.
     #[serde(default)]
     pub hidden: bool,
 }
 
-/// The files that fit.
+/// The matching files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Found {
     /// Absolute paths of files and links, sorted.
     pub paths: Vec<String>,
     /// Whether there are more.
     pub truncated: bool,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Agent<'_> {
     ///
     /// # Errors
     ///
-    /// When the pattern is none, or the directory does not exist.
+    /// Returns an error if the pattern is invalid or the directory does not exist.
     pub fn glob(&self, request: &Glob) -> Result<Found, Error> {
         Self::check_pattern(&request.pattern)?;
         let (top, pattern) = match request.pattern.strip_prefix('/') {
@@ -76,22 +76,22 @@ impl Agent<'_> {
                 notes.push(format!("only the first {} files: use a narrower pattern", paths.len()));
             } else if files.is_overdue() {
                 truncated = true;
-                notes.push("the time was used up: start further down".to_owned());
+                notes.push("time limit reached: search a subdirectory".to_owned());
             }
             Ok(Found { paths, truncated, notes })
         })
     }
 }
 
-/// A matcher of relative paths.
+/// Creates a matcher for relative paths.
 pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, Error> {
     let built = GlobBuilder::new(pattern.trim_start_matches("./")).literal_separator(true).build();
     built
         .map(|glob| glob.compile_matcher())
-        .map_err(|error| Error::Invalid(format!("`{pattern}` is no pattern: {}", error.kind())))
+        .map_err(|error| Error::Invalid(format!("invalid glob pattern `{pattern}`: {}", error.kind())))
 }
 
-// The walk starts below the names that the pattern spells out: `/src/**/*.rs` never looks outside `/src`.
+// The walk starts below the literal names of the pattern: `/src/**/*.rs` never reads outside `/src`.
 fn without_literal_start<'a>(top: &str, mut pattern: &'a str) -> (String, &'a str) {
     let mut top = top.trim_end_matches('/').to_owned();
     while let Some((name, rest)) = pattern.split_once('/') {
@@ -108,10 +108,10 @@ fn without_literal_start<'a>(top: &str, mut pattern: &'a str) -> (String, &'a st
 }
 
 impl Found {
-    /// The paths as a model reads them, one a line.
+    /// Formats the paths for a model, one per line.
     #[must_use]
     pub fn render(&self) -> String {
-        let mut out = if self.paths.is_empty() { "no files fit".to_owned() } else { self.paths.join("\n") };
+        let mut out = if self.paths.is_empty() { "no files match".to_owned() } else { self.paths.join("\n") };
         self.notes.iter().for_each(|note| out.push_str(&format!("\n[{note}]")));
         out
     }

@@ -1,4 +1,4 @@
-//! `grep`: lines that fit a regular expression.
+//! `grep`: lines that match a regular expression.
 
 use std::collections::VecDeque;
 
@@ -14,20 +14,20 @@ use super::list::is_hidden;
 use super::{Agent, MAX_ENTRIES, MAX_WHOLE, text};
 use crate::Error;
 
-/// Matches returned when no number is asked for, and at most.
+/// Default and maximum number of matches.
 const MATCHES: usize = 200;
-/// Most lines of context on each side.
+/// Maximum number of context lines on each side.
 const MAX_CONTEXT: u32 = 20;
-/// Longest line that is returned whole.
+/// Maximum length of a returned line.
 const LINE_BYTES: usize = 500;
-/// What a line takes in an answer beside path and text: its number, the marks between, its end.
+/// Overhead of a line in a result besides path and text: its number, separators and line end.
 const LINE_MARKS: usize = 8;
-/// Lines between two looks at the clock.
+/// Number of lines between two checks of the clock.
 const CHECKED_LINES: usize = 1024;
-/// Memory of a compiled expression: a hostile one is refused instead.
+/// Maximum memory of a compiled expression.
 const EXPRESSION_BYTES: usize = 4 << 20;
 
-/// What a search returns.
+/// The kind of result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GrepMode {
@@ -40,52 +40,52 @@ pub enum GrepMode {
     Count,
 }
 
-/// What to search where.
+/// Selects what to search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grep {
     /// A regular expression (Rust's syntax: like PCRE without back-references and look-around), matched against each line.
     pub pattern: String,
-    /// The file or directory to search; the sandbox's working directory unless told.
+    /// The file or directory to search; defaults to the sandbox's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Search only files that fit this pattern, such as `*.py` or `src/**/*.rs`.
+    /// Search only files that match this pattern, such as `*.py` or `src/**/*.rs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub glob: Option<String>,
-    /// Whether upper and lower case are the same.
+    /// Whether to ignore case.
     #[serde(default)]
     pub ignore_case: bool,
-    /// Take the pattern as plain text.
+    /// Treat the pattern as plain text.
     #[serde(default)]
     pub literal: bool,
-    /// Lines to show before and after each match, at most 20.
+    /// Number of lines to show before and after each match, at most 20.
     #[serde(default)]
     pub context: u32,
     /// Whether to return lines, files or counts.
     #[serde(default)]
     pub mode: GrepMode,
-    /// How many matches to return, at most 200.
+    /// Maximum number of matches, at most 200.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_matches: Option<usize>,
-    /// Whether to search names that begin with a dot.
+    /// Whether to search names that start with a dot.
     #[serde(default)]
     pub hidden: bool,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Grepped {
     /// Matching lines, in mode `content`.
     pub matches: Vec<Match>,
-    /// Files with a match and how many lines match, in modes `files` and `count`.
+    /// Files with a match and their number of matching lines, in modes `files` and `count`.
     pub files: Vec<MatchCount>,
     /// Whether there is more.
     pub truncated: bool,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// A line that fits.
+/// A matching line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Match {
     /// The file.
@@ -107,7 +107,7 @@ pub struct Match {
 pub struct MatchCount {
     /// The file.
     pub path: String,
-    /// How many of its lines match; 1 in mode `files`, which stops at the first.
+    /// The number of matching lines; 1 in mode `files`, which stops at the first.
     pub count: usize,
 }
 
@@ -116,7 +116,7 @@ impl Agent<'_> {
     ///
     /// # Errors
     ///
-    /// When the expression is none, or the path does not exist.
+    /// Returns an error if the expression is invalid or the path does not exist.
     pub fn grep(&self, request: &Grep) -> Result<Grepped, Error> {
         let path = self.absolute(request.path.as_deref().unwrap_or("."))?;
         Self::check_pattern(&request.pattern)?;
@@ -126,7 +126,7 @@ impl Agent<'_> {
             .case_insensitive(request.ignore_case)
             .size_limit(EXPRESSION_BYTES)
             .build()
-            .map_err(|error| Error::Invalid(format!("`{}` is no regular expression: {error}", request.pattern)))?;
+            .map_err(|error| Error::Invalid(format!("invalid regular expression `{}`: {error}", request.pattern)))?;
         let wanted = request.glob.as_deref().map(Filter::new).transpose()?;
         let parameters = json!({ "pattern": request.pattern, "path": path, "glob": request.glob });
         self.reading("grep", &request.pattern, parameters, |files| {
@@ -151,7 +151,7 @@ impl Agent<'_> {
     }
 }
 
-/// Which files a search looks into: a pattern without a slash is about names, as in ripgrep.
+/// Selects the files to search: a pattern without a slash matches names, as in ripgrep.
 struct Filter {
     matcher: globset::GlobMatcher,
     names: bool,
@@ -249,30 +249,30 @@ impl Search<'_> {
 
     fn finish(mut self, overdue: bool) -> Grepped {
         if self.found.truncated {
-            self.found.notes.push(
-                "there is more: narrow the pattern, the path or the glob, or ask for less context or mode=count".to_owned(),
-            );
+            self.found
+                .notes
+                .push("more matches: narrow the pattern, the path or the glob, or request less context or mode=count".to_owned());
         } else if overdue {
             self.found.truncated = true;
-            self.found.notes.push("the time was used up: search a directory below".to_owned());
+            self.found.notes.push("time limit reached: search a subdirectory".to_owned());
         }
         if self.skipped > 0 {
             let files = text::count(self.skipped, "file", "files");
-            self.found.notes.push(format!("{files} above {} MB not searched: use `bash` with grep", MAX_WHOLE >> 20));
+            self.found.notes.push(format!("{files} larger than {} MB not searched: use `bash` with grep", MAX_WHOLE >> 20));
         }
         self.found
     }
 }
 
 impl Match {
-    // What it takes in an answer: every line is printed with its path.
+    // Its size in a result: every line is printed with its path.
     fn bytes(&self) -> usize {
         let lines = self.before.iter().chain(&self.after).chain(std::iter::once(&self.text));
         lines.map(|line| self.path.len() + line.len() + LINE_MARKS).sum()
     }
 }
 
-// The lines of a file, without their ends; nothing is copied or collected.
+// Iterates over the lines of a file without their ends, without copying.
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let content = content.strip_suffix(b"\n").map_or_else(|| (!content.is_empty()).then_some(content), Some);
     let lines = content.into_iter().flat_map(|content| content.split(|&byte| byte == b'\n'));
@@ -280,13 +280,13 @@ fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
 }
 
 fn shown(line: &[u8]) -> String {
-    // One character more than is kept: the cut is then between characters.
+    // One character more than is kept, so that the cut is between characters.
     let start = line.get(..LINE_BYTES + 4).unwrap_or(line);
     text::cut(&String::from_utf8_lossy(start), LINE_BYTES).to_owned()
 }
 
 impl Grepped {
-    /// The result as a model reads it: `path:line:text`, context with dashes, as grep prints.
+    /// Formats the result for a model: `path:line:text`, context with dashes, as printed by grep.
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = String::new();

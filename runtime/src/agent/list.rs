@@ -1,4 +1,4 @@
-//! `list_files`: what is in a directory, down to a depth.
+//! `list_files`: the content of a directory, to a given depth.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,36 +10,36 @@ use super::bounded::{failed, kind_name};
 use super::{Agent, MAX_ENTRIES, text};
 use crate::Error;
 
-/// Deepest listing.
+/// Maximum depth.
 const MAX_DEPTH: u32 = 20;
-/// What an entry takes in an answer beside its path: kind, size, line end.
+/// Overhead of an entry in a result besides its path: type, size, line end.
 const ENTRY_BYTES: usize = 16;
 
-/// Which directory to list.
+/// Selects the directory to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListFiles {
-    /// The directory; the sandbox's working directory unless told.
+    /// The directory; defaults to the sandbox's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// How many levels to go down: 1 (unless told) lists the directory itself, at most 20.
+    /// The number of levels, at most 20; defaults to 1, which lists only the directory itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Whether to list names that begin with a dot.
+    /// Whether to list names that start with a dot.
     #[serde(default)]
     pub hidden: bool,
 }
 
-/// What a directory holds.
+/// The content of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Listed {
     /// The directory.
     pub path: String,
-    /// Its entries, each directory before what is in it.
+    /// Its entries, each directory before its content.
     pub entries: Vec<ListedFile>,
-    /// Whether there is more than is listed.
+    /// Whether the list is incomplete.
     pub truncated: bool,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
@@ -50,9 +50,9 @@ pub struct ListedFile {
     pub path: String,
     /// `file`, `directory`, `symlink` or `other`.
     pub kind: String,
-    /// Bytes of a file.
+    /// The size of a file, in bytes.
     pub size: u64,
-    /// Where a link leads.
+    /// The target of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
 }
@@ -62,7 +62,7 @@ impl Agent<'_> {
     ///
     /// # Errors
     ///
-    /// When it does not exist or is no directory.
+    /// Returns an error if it does not exist or is not a directory.
     pub fn list(&self, request: &ListFiles) -> Result<Listed, Error> {
         let path = self.absolute(request.path.as_deref().unwrap_or("."))?;
         let depth = request.depth.unwrap_or(1).clamp(1, MAX_DEPTH) as usize;
@@ -92,26 +92,29 @@ impl Agent<'_> {
             })?;
             let mut notes = Vec::new();
             if truncated {
-                notes.push(format!("only the first {} entries: list a directory below, or use `glob`", entries.len()));
+                notes.push(format!("only the first {} entries: list a subdirectory, or use `glob`", entries.len()));
             } else if files.is_overdue() {
                 truncated = true;
-                notes.push("the time was used up: list a directory below".to_owned());
+                notes.push("time limit reached: list a subdirectory".to_owned());
             }
             if skipped > 0 {
-                notes.push(format!("{} left out: hidden=true lists them", text::count(skipped, "hidden name", "hidden names")));
+                notes.push(format!(
+                    "{} omitted: set hidden=true to list them",
+                    text::count(skipped, "hidden name", "hidden names")
+                ));
             }
             Ok(Listed { path: path.clone(), entries, truncated, notes })
         })
     }
 }
 
-/// Whether the last name of a path begins with a dot.
+/// Returns whether the last component of a path starts with a dot.
 pub(super) fn is_hidden(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.starts_with('.'))
 }
 
 impl Listed {
-    /// The listing as a model reads it: one path a line, directories with a slash.
+    /// Formats the listing for a model: one path per line, directories with a slash.
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! `delete_file` and `move_file`: names that go, and names that change.
+//! `delete_file` and `move_file`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,53 +10,53 @@ use super::{Agent, text};
 use crate::Error;
 use crate::vfs::content;
 
-/// What to delete.
+/// Selects what to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteFile {
     /// The file, link or directory.
     pub path: String,
-    /// Delete a directory with all that is in it.
+    /// Delete a directory with its content.
     #[serde(default)]
     pub recursive: bool,
-    /// Delete only if the file still has this version, as `read_file` gave it.
+    /// Delete only if the file still has this version, as returned by `read_file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<String>,
 }
 
-/// What was deleted.
+/// The result of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Deleted {
     /// The path.
     pub path: String,
-    /// How many files, links and directories are gone.
+    /// The number of deleted files, links and directories.
     pub deleted: usize,
 }
 
-/// What to move where.
+/// Selects what to move.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveFile {
     /// The file or directory.
     pub from: String,
-    /// Its new path; the directories above it are created.
+    /// The new path; missing parent directories are created.
     pub to: String,
-    /// Whether a file at the new path is replaced.
+    /// Whether to replace an existing file.
     #[serde(default)]
     pub overwrite: bool,
-    /// Move only if the file at `from` still has this version, as `read_file` gave it.
+    /// Move only if the file at `from` still has this version, as returned by `read_file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<String>,
 }
 
-/// What was moved.
+/// The result of a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Moved {
     /// The old path.
     pub from: String,
-    /// The new one.
+    /// The new path.
     pub to: String,
-    /// Whether something was replaced.
+    /// Whether a file was replaced.
     pub replaced: bool,
 }
 
@@ -65,7 +65,7 @@ impl Agent<'_> {
     ///
     /// # Errors
     ///
-    /// When there is nothing, when a directory is not empty and `recursive` is not set, or for the root.
+    /// Returns an error if the path does not exist or is the root, or if a directory is not empty and `recursive` is not set.
     pub fn delete(&self, request: &DeleteFile) -> Result<Deleted, Error> {
         let path = self.absolute(&request.path)?;
         self.changing("delete_file", &path, json!({ "path": path, "recursive": request.recursive }), |files| {
@@ -94,7 +94,7 @@ impl Agent<'_> {
     ///
     /// # Errors
     ///
-    /// When there is nothing to move, or something is at the new path and `overwrite` is not set.
+    /// Returns an error if the source does not exist, or if the destination exists and `overwrite` is not set.
     pub fn rename(&self, request: &MoveFile) -> Result<Moved, Error> {
         let (from, to) = (self.absolute(&request.from)?, self.absolute(&request.to)?);
         let subject = format!("{from} {to}");
@@ -107,10 +107,10 @@ impl Agent<'_> {
             }
             let replaced = match files.own_kind("move", &to)? {
                 Some((FileType::Directory, _)) => {
-                    return Err(Error::Invalid(format!("`{to}` is a directory: name the new path of `{from}` in it")));
+                    return Err(Error::Invalid(format!("`{to}` is a directory: use a path inside it")));
                 }
                 Some(_) if !request.overwrite => {
-                    return Err(Error::Invalid(format!("`{to}` exists: set overwrite to replace it")));
+                    return Err(Error::Invalid(format!("`{to}` already exists: set overwrite to replace it")));
                 }
                 Some(_) => true,
                 None => false,
@@ -124,13 +124,13 @@ impl Agent<'_> {
 
 fn delete_all(files: &Bounded<'_, Transaction>, path: &str) -> Result<usize, Error> {
     if path == "/" {
-        return Err(Error::Invalid("the root directory cannot be deleted".to_owned()));
+        return Err(Error::Invalid("cannot delete the root directory".to_owned()));
     }
     files.remove_all(path)
 }
 
 impl Deleted {
-    /// One line for a model.
+    /// Formats one line for a model.
     #[must_use]
     pub fn render(&self) -> String {
         match self.deleted {
@@ -141,7 +141,7 @@ impl Deleted {
 }
 
 impl Moved {
-    /// One line for a model.
+    /// Formats one line for a model.
     #[must_use]
     pub fn render(&self) -> String {
         format!("moved {} to {}{}", self.from, self.to, if self.replaced { ", replacing it" } else { "" })

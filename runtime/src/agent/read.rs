@@ -1,4 +1,4 @@
-//! `read_file`: a window of a file's lines, or of its bytes.
+//! `read_file`: a window of a file's lines or bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,16 +13,16 @@ use super::{Agent, MAX_OUTPUT, text};
 use crate::Error;
 use crate::vfs::content::{Known, Scan};
 
-/// Lines returned when no number is asked for.
+/// Default number of lines.
 const LINES: u64 = 2000;
-/// Longest line that is returned whole.
+/// Maximum length of a returned line.
 const LINE_BYTES: usize = 2000;
-/// What a line's number takes in an answer.
+/// Size of a line number in a result.
 const NUMBER_BYTES: usize = 8;
-/// Most bytes of a byte window.
+/// Maximum size of a byte window.
 const MAX_BYTES: u64 = 60_000;
 
-/// Which part of a file to read.
+/// Selects the part of a file to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadFile {
@@ -31,13 +31,13 @@ pub struct ReadFile {
     /// The first line to return, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// How many lines to return; 2000 unless told.
+    /// The number of lines to return; defaults to 2000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Read bytes instead of lines, from this offset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub byte_offset: Option<u64>,
-    /// How many bytes to read, at most 60000.
+    /// The number of bytes to read, at most 60000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub byte_length: Option<u64>,
 }
@@ -59,11 +59,11 @@ pub struct ReadWindow {
     pub total_lines: Option<u64>,
     /// Bytes in the whole file.
     pub size: u64,
-    /// The version of the whole file: give it to `write_file` or `edit_file` as `expected_version`.
+    /// The version of the whole file: pass it to `write_file` or `edit_file` as `expected_version`.
     pub version: String,
-    /// Whether something of the file is not in the window.
+    /// Whether a part of the file is not in the window.
     pub truncated: bool,
-    /// What else to know: how to read on, line ends, cut lines.
+    /// Notes: how to continue, line ends, truncated lines.
     pub notes: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Agent<'_> {
     ///
     /// # Errors
     ///
-    /// When there is no such file, or it is a directory.
+    /// Returns an error if the file does not exist or is a directory.
     pub fn read(&self, request: &ReadFile) -> Result<ReadWindow, Error> {
         let path = self.absolute(&request.path)?;
         self.reading("read_file", &path, json!({ "path": path }), |files| {
@@ -85,7 +85,7 @@ impl Agent<'_> {
     }
 }
 
-/// Collects the wanted lines of a file that passes by in pieces.
+/// Collects the requested lines of a file that is read in pieces.
 struct Window {
     first: u64,
     last: u64,
@@ -93,7 +93,7 @@ struct Window {
     /// Bytes of the current line so far.
     column: usize,
     text: Vec<u8>,
-    /// Bytes of the answer so far: each line is printed with its number.
+    /// Bytes of the result so far: each line is printed with its number.
     bytes: usize,
     end_line: u64,
     cut_lines: u64,
@@ -117,7 +117,7 @@ impl Window {
         }
     }
 
-    /// Whether nothing that comes can be in it.
+    /// Returns whether no further piece can be in the window.
     fn is_complete(&self) -> bool {
         self.full || self.line > self.last
     }
@@ -163,7 +163,7 @@ impl Window {
     }
 }
 
-/// What is known of a file after a window of it was read.
+/// Facts about a file after a window of it was read.
 struct Facts {
     size: u64,
     version: String,
@@ -171,7 +171,8 @@ struct Facts {
     content: Option<Content>,
 }
 
-// Passes a file on piece by piece until `take` has enough. The rest is read too unless its content is known or the file is large.
+// Passes a file on piece by piece until `take` has enough. The rest is also read, unless its facts are cached or the file is
+// large.
 fn scan(files: &Bounded<'_, Reader>, path: &str, from: u64, mut take: impl FnMut(&[u8]) -> bool) -> Result<Facts, Error> {
     let known = Known::of(files.view(), path).map_err(|error| failed("read", path, error))?;
     if let Some(content) = &known.content {
@@ -204,28 +205,28 @@ fn read_lines(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Re
         !window.is_complete()
     })?;
     let total_lines = content.as_ref().map(|content| content.newlines + u64::from(!content.is_terminated));
-    // A window that is not complete ended with the file.
+    // An incomplete window ended with the file.
     let total_lines = total_lines.or((!window.is_complete()).then_some(window.line - u64::from(window.column == 0)));
     if window.binary || (std::str::from_utf8(&window.text).is_err() && window.cut_lines == 0) {
         let mut bytes = read_bytes(files, path, &ReadFile { byte_offset: Some(0), ..request.clone() })?;
-        bytes.notes.insert(0, "this is not text: the content is base64".to_owned());
+        bytes.notes.insert(0, "binary content, returned as base64".to_owned());
         return Ok(bytes);
     }
     let mut notes = Vec::new();
     match total_lines {
         Some(total) if window.end_line == 0 && size > 0 => notes.push(format!("the file has only {total} lines")),
         Some(total) if window.end_line < total => {
-            notes.push(format!("{} more lines: read on with offset={}", total - window.end_line, window.end_line + 1));
+            notes.push(format!("{} more lines: continue with offset={}", total - window.end_line, window.end_line + 1));
         }
         Some(_) => {}
-        None => notes.push(format!("more lines: read on with offset={}", window.end_line + 1)),
+        None => notes.push(format!("more lines: continue with offset={}", window.end_line + 1)),
     }
     if window.cut_lines > 0 {
         let lines = text::count(usize::try_from(window.cut_lines).unwrap_or(usize::MAX), "line was", "lines were");
-        notes.push(format!("{lines} cut at {LINE_BYTES} bytes: read them with byte_offset and byte_length"));
+        notes.push(format!("{lines} truncated to {LINE_BYTES} bytes: read them with byte_offset and byte_length"));
     }
     if content.as_ref().map_or_else(|| window.text.windows(2).any(|pair| pair == b"\r\n"), |content| content.has_crlf) {
-        notes.push("lines end with CRLF; edit_file keeps them so".to_owned());
+        notes.push("lines end with CRLF, which edit_file preserves".to_owned());
     }
     if content.is_some_and(|content| !content.is_terminated) {
         notes.push("the last line does not end with a newline".to_owned());
@@ -256,7 +257,7 @@ fn read_bytes(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Re
     let end = start.saturating_add(bytes.len() as u64);
     let mut notes = Vec::new();
     if end < size {
-        notes.push(format!("{} more bytes: read on with byte_offset={end}", size - end));
+        notes.push(format!("{} more bytes: continue with byte_offset={end}", size - end));
     }
     let (content, encoding) = match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => (text, Encoding::Text),
@@ -278,7 +279,7 @@ fn read_bytes(files: &Bounded<'_, Reader>, path: &str, request: &ReadFile) -> Re
 }
 
 impl ReadWindow {
-    /// The window as a model reads it: numbered lines, then the notes and the version.
+    /// Formats the window for a model: numbered lines, then the notes and the version.
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The file tools, by what an agent sees of them. No guest runs here.
+//! The file tools from an agent's point of view. No guest runs here.
 
 use super::*;
 use crate::Run;
@@ -47,7 +47,7 @@ fn a_window_says_how_to_read_on() {
     let sandbox = with(&[("/big", &lines)]);
     let window = sandbox.agent().read(&read("/big")).unwrap();
     assert_eq!((window.start_line, window.end_line, window.total_lines), (1, 2000, Some(5000)));
-    assert_eq!(window.notes, ["3000 more lines: read on with offset=2001"]);
+    assert_eq!(window.notes, ["3000 more lines: continue with offset=2001"]);
     let window = sandbox.agent().read(&ReadFile { offset: Some(4999), limit: Some(10), ..read("/big") }).unwrap();
     assert_eq!(window.content, "line 4999\nline 5000\n");
     let window = sandbox.agent().read(&ReadFile { offset: Some(9999), ..read("/big") }).unwrap();
@@ -59,11 +59,11 @@ fn output_is_capped_and_long_lines_are_cut() {
     let sandbox = with(&[("/long", &"x".repeat(9000)), ("/wide", &format!("{}\n", "y".repeat(1500)).repeat(400))]);
     let window = sandbox.agent().read(&read("/long")).unwrap();
     assert_eq!(window.content.len(), 2000);
-    assert!(window.notes[0].starts_with("1 line was cut at 2000 bytes"), "{:?}", window.notes);
+    assert!(window.notes[0].starts_with("1 line was truncated to 2000 bytes"), "{:?}", window.notes);
     assert_eq!(window.notes[1], "the last line does not end with a newline");
     let window = sandbox.agent().read(&read("/wide")).unwrap();
     assert!(window.content.len() < MAX_OUTPUT + 1501, "{}", window.content.len());
-    assert_eq!(window.notes[0], format!("{} more lines: read on with offset={}", 400 - window.end_line, window.end_line + 1));
+    assert_eq!(window.notes[0], format!("{} more lines: continue with offset={}", 400 - window.end_line, window.end_line + 1));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn bytes_are_read_as_base64_when_they_are_no_text() {
     sandbox.fs().write("/text", "0123456789").unwrap();
     let request = ReadFile { byte_offset: Some(2), byte_length: Some(3), ..read("/text") };
     let window = sandbox.agent().read(&request).unwrap();
-    assert_eq!((window.content.as_str(), window.notes[0].as_str()), ("234", "5 more bytes: read on with byte_offset=5"));
+    assert_eq!((window.content.as_str(), window.notes[0].as_str()), ("234", "5 more bytes: continue with byte_offset=5"));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_world_around_the_rows_is_readable_too() {
     let window = sandbox().agent().read(&read("/etc/hostname")).unwrap();
     assert_eq!(window.content, "sandlite\n");
     let error = sandbox().agent().read(&read("/dev/zero")).unwrap_err();
-    assert_eq!(error.to_string(), "`/dev/zero` is no ordinary file: read it with `bash`");
+    assert_eq!(error.to_string(), "`/dev/zero` is not a regular file: read it with `bash`");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn edits_are_all_or_nothing() {
     let edited = sandbox.agent().edit(&edit("/f", &[("a", "A"), ("A\nb", "AB")])).unwrap();
     assert_eq!((content(&sandbox, "/f").as_str(), edited.replacements, edited.lines), ("AB\nc\n", 2, vec![1, 1]));
     let error = sandbox.agent().edit(&edit("/f", &[("c", "C"), ("zzz", "y")])).unwrap_err();
-    assert_eq!(error.to_string(), "edit 2 of `/f`: the old text is not in the file; nothing was changed");
+    assert_eq!(error.to_string(), "edit 2 of `/f`: the old text was not found; no changes were made");
     assert_eq!(content(&sandbox, "/f"), "AB\nc\n");
 }
 
@@ -140,13 +140,13 @@ fn edits_are_all_or_nothing() {
 fn an_old_text_must_be_there_exactly_once() {
     let sandbox = with(&[("/f", "x = 1\nx = 1\n"), ("/aaa", "aaa")]);
     let error = sandbox.agent().edit(&edit("/f", &[("x = 1", "y")])).unwrap_err();
-    assert!(error.to_string().contains("is there 2 times"), "{error}");
+    assert!(error.to_string().contains("occurs 2 times"), "{error}");
     assert!(sandbox.agent().edit(&edit("/aaa", &[("aa", "b")])).is_err(), "overlapping places are two");
     let mut all = edit("/f", &[("x = 1", "y")]);
     all.edits[0].replace_all = true;
     assert_eq!(sandbox.agent().edit(&all).unwrap().replacements, 2);
     let error = sandbox.agent().edit(&edit("/f", &[("  y\n", "z")])).unwrap_err();
-    assert!(error.to_string().contains("line 1 is like its first line"), "{error}");
+    assert!(error.to_string().contains("line 1 is similar to its first line"), "{error}");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn crlf_files_are_edited_with_plain_line_ends() {
     let sandbox = with(&[("/dos", "one\r\ntwo\r\nthree\r\n")]);
     let window = sandbox.agent().read(&read("/dos")).unwrap();
     assert_eq!(window.content, "one\ntwo\nthree\n");
-    assert_eq!(window.notes, ["lines end with CRLF; edit_file keeps them so"]);
+    assert_eq!(window.notes, ["lines end with CRLF, which edit_file preserves"]);
     sandbox.agent().edit(&edit("/dos", &[("one\ntwo", "1\n2")])).unwrap();
     assert_eq!(content(&sandbox, "/dos"), "1\r\n2\r\nthree\r\n");
 }
@@ -167,7 +167,7 @@ fn directories_are_listed_to_a_depth_without_hidden_names() {
         sandbox.agent().list(&request).unwrap()
     };
     let flat = list(1, false);
-    assert_eq!(flat.render(), "/p/a/\n/p/z (0 bytes)\n[1 hidden name left out: hidden=true lists them]");
+    assert_eq!(flat.render(), "/p/a/\n/p/z (0 bytes)\n[1 hidden name omitted: set hidden=true to list them]");
     let paths: Vec<_> = list(9, true).entries.into_iter().map(|entry| entry.path).collect();
     assert_eq!(paths, ["/p/.git", "/p/.git/config", "/p/a", "/p/a/b", "/p/a/b/c.txt", "/p/z"]);
     let root = sandbox.agent().list(&ListFiles { path: Some("/".into()), depth: Some(2), hidden: false }).unwrap();
@@ -208,7 +208,7 @@ fn grep_finds_lines_files_and_counts() {
     assert_eq!(found.render(), "/s/a.py:1:import os\n/s/a.py:3:import re");
     let found = sandbox.agent().grep(&Grep { context: 1, max_matches: Some(1), ..request.clone() }).unwrap();
     assert!(found.truncated);
-    assert!(found.render().starts_with("/s/a.py:1:import os\n/s/a.py-2-x = 1\n[there is more"), "{}", found.render());
+    assert!(found.render().starts_with("/s/a.py:1:import os\n/s/a.py-2-x = 1\n[more matches"), "{}", found.render());
     let count = Grep { mode: GrepMode::Count, ignore_case: true, ..request.clone() };
     assert_eq!(sandbox.agent().grep(&count).unwrap().render(), "/s/a.py:2\n/s/b.txt:1");
     let files = Grep { mode: GrepMode::Files, glob: Some("*.py".into()), ..request.clone() };
@@ -237,7 +237,7 @@ fn moving_replaces_only_when_told() {
     let rename = |to: &str, overwrite| {
         sandbox.agent().rename(&MoveFile { from: "/a".into(), to: to.into(), overwrite, ..MoveFile::default() })
     };
-    assert_eq!(rename("/b", false).unwrap_err().to_string(), "`/b` exists: set overwrite to replace it");
+    assert_eq!(rename("/b", false).unwrap_err().to_string(), "`/b` already exists: set overwrite to replace it");
     assert!(rename("/b", true).unwrap().replaced);
     assert_eq!(content(&sandbox, "/b"), "A");
     assert!(rename("/c", false).is_err());
@@ -267,7 +267,7 @@ fn t_dos_03_an_edit_is_refused_before_its_result_is_built() {
     assert!(error.contains("1000 replacements would make the file larger than 67108864 bytes"), "{error}");
     // Each step doubles; together they would be a terabyte.
     let steps = EditFile { edits: (0..15).flat_map(|_| [all("a", "bb"), all("b", "aa")]).collect(), ..once };
-    assert!(sandbox.agent().edit(&steps).unwrap_err().to_string().contains("nothing was changed"));
+    assert!(sandbox.agent().edit(&steps).unwrap_err().to_string().contains("no changes were made"));
     assert_eq!(content(&sandbox, "/a"), "a".repeat(1000));
 }
 
@@ -337,7 +337,7 @@ fn t_dos_03_empty_lines_fill_a_window() {
     let sandbox = with(&[("/f", &"\n".repeat(1 << 20))]);
     let window = sandbox.agent().read(&ReadFile { limit: Some(u64::MAX), ..read("/f") }).unwrap();
     assert!(window.render().len() < 2 * MAX_OUTPUT, "{}", window.render().len());
-    assert!(window.truncated && window.notes[0].contains("read on with offset="), "{:?}", window.notes);
+    assert!(window.truncated && window.notes[0].contains("continue with offset="), "{:?}", window.notes);
 }
 
 // T-DOS-03: what takes many times its length to parse, or would be kept in the history, is refused or cut.

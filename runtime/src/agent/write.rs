@@ -1,4 +1,4 @@
-//! `write_file`: a whole file, if it is still the one that was read.
+//! `write_file`: writes a whole file, if it has not changed since it was read.
 
 use std::borrow::Cow;
 
@@ -12,19 +12,19 @@ use super::Agent;
 use crate::Error;
 use crate::vfs::content;
 
-/// How content is written down.
+/// The encoding of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
-    /// As it is.
+    /// Plain text.
     #[default]
     Text,
-    /// Bytes, in base64.
+    /// Bytes in base64.
     Base64,
 }
 
 impl Encoding {
-    /// The bytes of a content that is written down like this.
+    /// Decodes content.
     pub(crate) fn decode(self, content: &str) -> Result<Cow<'_, [u8]>, Error> {
         match self {
             Self::Text => Ok(Cow::Borrowed(content.as_bytes())),
@@ -36,40 +36,40 @@ impl Encoding {
     }
 }
 
-/// What to write where.
+/// Selects what to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteFile {
-    /// The file; the directories above it are created. Relative paths start in the sandbox's working directory.
+    /// The file; missing parent directories are created. Relative paths start in the sandbox's working directory.
     pub path: String,
     /// The whole new content.
     pub content: String,
     /// Whether `content` is text or base64.
     #[serde(default)]
     pub encoding: Encoding,
-    /// Write only if the file still has this version, as `read_file` gave it; `none`: only if there is no such file.
+    /// Write only if the file still has this version, as returned by `read_file`; `none`: only if the file does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_version: Option<String>,
 }
 
 impl WriteFile {
-    /// Writes text, whatever was there.
+    /// Creates a request that writes text unconditionally.
     #[must_use]
     pub fn text(path: impl Into<String>, content: impl Into<String>) -> Self {
         Self { path: path.into(), content: content.into(), ..Self::default() }
     }
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Written {
     /// The file.
     pub path: String,
     /// Whether it is new.
     pub created: bool,
-    /// Its bytes.
+    /// Its size, in bytes.
     pub size: u64,
-    /// Its version now.
+    /// The new version.
     pub version: String,
 }
 
@@ -78,7 +78,8 @@ impl Agent<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Stale`] when the file has another version than expected; when the path is a directory or the quota is used up.
+    /// Returns [`Error::Stale`] if the file has another version than expected, and an error if the path is a directory or the
+    /// quota is exhausted.
     pub fn write(&self, request: &WriteFile) -> Result<Written, Error> {
         let path = self.absolute(&request.path)?;
         let bytes: &[u8] = &request.encoding.decode(&request.content)?;
@@ -94,7 +95,7 @@ impl Agent<'_> {
 }
 
 impl Written {
-    /// One line for a model.
+    /// Formats one line for a model.
     #[must_use]
     pub fn render(&self) -> String {
         let verb = if self.created { "created" } else { "wrote" };

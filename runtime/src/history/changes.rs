@@ -1,4 +1,4 @@
-//! Which files a run changed, as the history keeps it.
+//! The file changes of a run, as stored in the history.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use super::recorder::Recorder;
 use crate::vfs::{Node, OverlayChanges, ROOT_NODE, Scope, View};
 use crate::{Error, clock};
 
-/// How long the changes of one run are listed and compared: its caller waits for that (T-DOS-02).
+/// Maximum time to list and compare the changes of one run, because its caller waits (T-DOS-02).
 pub(crate) const CHANGES_TIME: Duration = Duration::from_millis(50);
 
-/// The same for a run whose time is over.
+/// The same for a run that has exceeded its time.
 pub(crate) const CHANGES_TIME_OVERDUE: Duration = Duration::from_millis(5);
 
-/// The kind of the last entry in a list of changes that is not complete.
+/// The kind of the last entry in an incomplete list of changes.
 const OMITTED: &str = "omitted";
 
-/// What a run has changed so far, as the history keeps it; `None` when nothing. Small texts that changed are compared with what
-/// is committed. What does not fit into `time` is omitted.
+/// Returns the changes of a run so far, for the history; `None` if there are none. Small changed texts are compared with the
+/// committed state. Changes that do not fit in `time` are omitted.
 pub(crate) fn json(
     recorder: &Recorder,
     scope: &Scope,
@@ -36,7 +36,7 @@ pub(crate) fn json(
         return Ok(None);
     }
     let before = recorder.now(scope).ok();
-    // A row shows nothing of the host but through a mount.
+    // A row shows data of the host only through a mount.
     let with_mounts = before.as_ref().filter(|_| !scope.mounts.is_empty());
     let bases: Vec<Option<i64>> = changes
         .iter()
@@ -68,27 +68,27 @@ pub(crate) fn json(
     Ok(Some(serde_json::Value::from(list).to_string()))
 }
 
-/// When the host file that a run changed in an overlay was itself changed last, in nanoseconds since 1970.
+/// The modification time of the host file that a run changed in an overlay, in nanoseconds since 1970.
 pub(crate) const BASE: &str = "base_ctime";
 
-/// Changes whose host files are looked for: some microseconds each.
+/// Maximum number of changes whose host files are looked up: some microseconds each.
 const BASES_MAX: usize = 10_000;
 
-// The host file that a run was the first to change, to replace or to hide.
+// The host file that a run was the first to change, replace or hide.
 fn base(before: &View<Reader>, path: &str) -> Option<i64> {
     let (node, kind) = before.find(ROOT_NODE, path, Last::NoFollow).ok()?;
     let is_host = matches!(node, Node::Host(_)) && kind != FileType::Directory;
     is_host.then(|| before.stat(node).ok().map(|stat| stat.ctime))?
 }
 
-/// All that a run has changed so far, however much it is.
+/// Returns all changes of a run so far.
 pub(super) fn all(view: &View<Transaction>) -> Result<Vec<Change>, Error> {
     let mut changes = view.transaction().changes().map_err(sqlite_fs::Error::from)?;
     seen_from_above(&mut changes, &view.overlay_changes());
     Ok(changes)
 }
 
-/// The word for what happened.
+/// Returns the name of a kind of change.
 pub(super) fn kind_name(kind: &ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Created => "created",
@@ -100,7 +100,7 @@ pub(super) fn kind_name(kind: &ChangeKind) -> &'static str {
     }
 }
 
-// A host file that was made a row in order to change it was there before; one that is hidden is gone.
+// A host file that was copied to a row in order to change it existed before; a hidden one was deleted.
 fn seen_from_above(changes: &mut Vec<Change>, overlay: &OverlayChanges) {
     changes.retain(|change| change.file_type != Some(FileType::Directory) || !overlay.copied.contains(&change.path));
     for change in changes.iter_mut().filter(|change| overlay.copied.contains(&change.path)) {
@@ -118,7 +118,7 @@ fn seen_from_above(changes: &mut Vec<Change>, overlay: &OverlayChanges) {
     }
 }
 
-/// The word for what something is.
+/// Returns the name of a file type.
 pub(super) fn type_name(file_type: Option<FileType>) -> Option<&'static str> {
     Some(match file_type? {
         FileType::File => "file",

@@ -1,4 +1,4 @@
-//! What a run changed inside of a file, as a unified diff: for small texts only, and only so much of it.
+//! Changes within a file as a unified diff: only for small texts, and limited in size.
 
 use std::time::{Duration, Instant};
 
@@ -8,23 +8,22 @@ use sqlite_fs::{Change, ChangeKind, Reader, Transaction};
 use crate::clock;
 use crate::vfs::View;
 
-/// A larger file is only named.
+/// Larger files are only listed.
 const FILE_BYTES: u64 = 32 << 10;
 
-/// Diffs of one run together; what comes after is only named.
+/// Maximum size of all diffs of one run; further files are only listed.
 const ALL_BYTES: usize = 16 << 10;
 
-/// With less time than this left, a file is only named.
+/// With less time left than this, a file is only listed.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Bytes that one run may have compared: what is worth showing is found in the first files, or not at all. Together with the time for
-/// each this bounds how long all diffs of a command take.
+/// Maximum number of bytes compared for one run. Together with the time per file this bounds the time of all diffs of a command.
 const COMPARED_BYTES: u64 = 128 << 10;
 
-/// Lines around a change.
+/// Number of context lines.
 const CONTEXT: usize = 2;
 
-/// Compares what a run sees with what was there before it.
+/// Compares the files of a run with their previous state.
 pub(super) struct Diffs<'a> {
     before: Option<View<Reader>>,
     now: &'a View<Transaction>,
@@ -34,13 +33,12 @@ pub(super) struct Diffs<'a> {
 }
 
 impl<'a> Diffs<'a> {
-    /// All of it together takes no longer than `until`: the rest of two texts that have nothing in common is then shown as
-    /// replaced.
+    /// Creates a comparison that ends by `until`: the rest of two unrelated texts is then shown as replaced.
     pub(super) fn new(before: Option<View<Reader>>, now: &'a View<Transaction>, until: Instant) -> Self {
         Self { before, now, room: ALL_BYTES, left: COMPARED_BYTES, until }
     }
 
-    /// The diff of one changed file; `None` for what is new (its content is there to be read), not text, or too large.
+    /// Returns the diff of one changed file; `None` if it is new, not text, or too large.
     pub(super) fn of(&mut self, change: &Change) -> Option<String> {
         if !matches!(change.kind, ChangeKind::Modified | ChangeKind::Deleted)
             || change.size > FILE_BYTES

@@ -1,5 +1,5 @@
-//! Functions of the embedding program that are asked before something is committed. Each sees what is about to change and can
-//! refuse it with a message; then nothing of the run is kept but its row.
+//! Functions of the embedding program that are called before a commit. Each receives the pending changes and can reject them with
+//! a message; then only the row of the run is stored.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,18 +10,18 @@ use super::changes;
 use crate::Error;
 use crate::vfs::View;
 
-/// One change that is about to be committed.
+/// A pending change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// The absolute path.
     pub path: String,
-    /// What happens: `created`, `modified`, `attributes`, `deleted` or `renamed`.
+    /// The kind: `created`, `modified`, `attributes`, `deleted` or `renamed`.
     pub kind: &'static str,
-    /// Where it was, if it is renamed.
+    /// The previous path, if it is renamed.
     pub from: Option<String>,
-    /// What it is: `file`, `directory`, `symlink`, `fifo` or `device`; `None` where that is not known any more.
+    /// The type: `file`, `directory`, `symlink`, `fifo` or `device`; `None` if it is no longer known.
     pub file_type: Option<&'static str>,
-    /// Its bytes; 0 if it is deleted.
+    /// The size, in bytes; 0 if it is deleted.
     pub size: u64,
 }
 
@@ -35,7 +35,7 @@ impl FileChange {
         Self { path: change.path.clone(), kind: changes::kind_name(&change.kind), from, file_type, size: change.size }
     }
 
-    /// Whether it is about a path or something below it.
+    /// Returns whether it concerns a path or something below it.
     pub(crate) fn is_below(&self, top: &str) -> bool {
         let is_below = |path: &str| {
             path.strip_prefix(top.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -44,25 +44,25 @@ impl FileChange {
     }
 }
 
-/// What is about to be committed.
+/// A pending commit.
 pub struct Commit<'a> {
-    /// The number of the command; `None` for a call of the library, which gets its number with its commit.
+    /// The number of the command; `None` for a library call, which gets its number with its commit.
     pub run: Option<i64>,
-    /// The command's text; for a call of the library its name and what it is about.
+    /// The text of the command; for a library call its name and subject.
     pub command: &'a str,
-    /// The principal of the view that it is made in.
+    /// The principal of the view that makes the commit.
     pub principal: Option<&'a str>,
-    /// What changes at or below the hook's path.
+    /// The changes at the hook's path or below it.
     pub changes: Vec<FileChange>,
     view: &'a View<Transaction>,
 }
 
 impl Commit<'_> {
-    /// The content that a file is about to have. The sandbox itself cannot be asked: it waits for the hook.
+    /// Returns the new content of a file. The sandbox itself cannot be used because it waits for the hook.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no such file.
+    /// Returns an error if the file does not exist.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         Ok(self.view.rows_content(path)?)
     }
@@ -76,12 +76,12 @@ struct Hook {
     function: Arc<Function>,
 }
 
-/// The hooks of a sandbox and of everything that is made from it.
+/// The hooks of a sandbox and of everything derived from it.
 #[derive(Default)]
 pub(crate) struct Hooks(Mutex<Vec<Hook>>);
 
 impl Hooks {
-    /// Asks a function before every commit that changes something at or below a path.
+    /// Registers a function to be called before every commit that changes something at a path or below it.
     pub(crate) fn add(&self, path: &str, function: Arc<Function>) -> Result<(), Error> {
         if !path.starts_with('/') {
             return Err(Error::Invalid(format!("invalid path `{path}`: expected an absolute path")));
@@ -90,7 +90,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// Asks all of them about what a run has changed; the message of the first that refuses.
+    /// Calls all hooks for the changes of a run; returns the message of the first rejection.
     pub(crate) fn ask(
         &self,
         view: &View<Transaction>,
@@ -107,7 +107,7 @@ impl Hooks {
                 continue;
             }
             let commit = Commit { run, command, principal, changes, view };
-            // A hook that breaks down has agreed to nothing.
+            // A hook that panics has not approved anything.
             let asked = catch_unwind(AssertUnwindSafe(|| (hook.function)(&commit)));
             if let Err(message) = asked.unwrap_or_else(|_| Err("the hook panicked".to_owned())) {
                 return Ok(Some(message));
@@ -117,7 +117,7 @@ impl Hooks {
     }
 }
 
-/// The name of a type.
+/// Returns whether the type is a file.
 pub(crate) fn is_file(change: &FileChange) -> bool {
     change.file_type == changes::type_name(Some(FileType::File))
 }

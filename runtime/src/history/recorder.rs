@@ -1,7 +1,7 @@
-//! Calls of the library as history rows: what the embedding program did to files and keys, beside what commands did.
+//! Library calls as history rows: operations of the embedding program on files and keys.
 //!
-//! A change and its row are one transaction ([`Ongoing`]). The row of a call that only reads, or that failed, waits in memory for
-//! the next transaction: reading never waits for a running command, and costs no commit.
+//! A change and its row are one transaction ([`Ongoing`]). The row of a call that only reads, or that failed, is queued in memory
+//! for the next transaction: reading never waits for a running command and costs no commit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,30 +16,31 @@ use crate::tools::prefix;
 use crate::vfs::{Binding, Scope, View};
 use crate::{Error, clock};
 
-/// Rows that wait at most; then they are written even without a change.
+/// Maximum number of queued rows; then they are written even without a change.
 const WAITING_MAX: usize = 256;
 
-/// Longest text of a row, such as a key or a pattern: callers choose it, and rows wait in memory (T-DOS-03).
+/// Maximum length of a text in a row, such as a key or a pattern, because callers choose it and rows are queued in memory
+/// (T-DOS-03).
 const TEXT_BYTES: usize = 4096;
 
-/// How long a call waits for the command that runs, whatever its own limits are: nothing waits for ever.
+/// How long a call waits for the running command, whatever its own limits.
 pub(crate) const TURN: Duration = Duration::from_secs(600);
 
-/// The parameter that says which view a call was made in.
+/// The parameter that identifies the view of a call.
 pub(crate) const VIEW: &str = "view";
 
-/// One call of the library.
+/// A library call.
 pub(crate) struct Call {
-    /// LocalSandbox's name for it where it has one: `write_file`, …
+    /// LocalSandbox's name for it if there is one: `write_file`, …
     name: &'static str,
-    /// What it was about: a path, a key, …
+    /// The subject: a path, a key, …
     about: String,
     parameters: Value,
     started: i64,
 }
 
 impl Call {
-    /// A call that begins now, about a path or a key.
+    /// Creates a call that starts now, for a path or a key.
     pub(crate) fn new(name: &'static str, about: &str, mut parameters: Value) -> Self {
         if let Some(texts) = parameters.as_object_mut() {
             texts.values_mut().for_each(|value| {
@@ -51,12 +52,12 @@ impl Call {
         Self { name, about: prefix(about, TEXT_BYTES).to_owned(), parameters, started: now() }
     }
 
-    /// The same with other parameters.
+    /// Replaces the parameters.
     pub(crate) fn with_parameters(self, parameters: Value) -> Self {
         Self { started: self.started, ..Self::new(self.name, &self.about, parameters) }
     }
 
-    // The same with its author, if that is a view.
+    // Adds the author, if that is a view.
     fn by(mut self, mark: Option<Value>) -> Self {
         if let (Some(mark), Some(parameters)) = (mark, self.parameters.as_object_mut()) {
             parameters.insert(VIEW.to_owned(), mark);
@@ -79,7 +80,7 @@ fn shorten(text: &mut String) {
     }
 }
 
-/// A text as a row has it: not longer than a row may be.
+/// Returns a text truncated to the maximum length in a row.
 pub(super) fn text_of_row(text: &str) -> String {
     let mut text = text.to_owned();
     shorten(&mut text);
@@ -90,7 +91,7 @@ pub(super) fn now() -> i64 {
     i64::try_from(clock::unix_nanos()).unwrap_or(i64::MAX)
 }
 
-/// A call that is over.
+/// A completed call.
 struct Finished {
     call: Call,
     ended: Result<Value, String>,
@@ -111,7 +112,7 @@ impl Finished {
     }
 }
 
-/// A sandbox's database with the rows that wait for it. The last clone to go writes what still waits.
+/// A sandbox's database with its queued rows. The last clone to be dropped writes them.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     inner: Arc<Inner>,
@@ -121,12 +122,12 @@ pub(crate) struct Recorder {
 struct Inner {
     hooks: Hooks,
     waiting: Mutex<Vec<Finished>>,
-    // After the rows, for fields are dropped in order.
+    // Declared after the rows, because fields are dropped in order.
     database: Database,
 }
 
-/// A run of the library that changes something: the way to files, keys and sessions that can be changed. It is recorded when it
-/// ends, however it ends, in one transaction with what it changed.
+/// A library run that changes something: write access to files, keys and sessions. It is recorded when it ends, in one
+/// transaction with its changes.
 pub(crate) struct Ongoing<'a> {
     recorder: &'a Recorder,
     scope: &'a Scope,
@@ -136,17 +137,17 @@ pub(crate) struct Ongoing<'a> {
 }
 
 impl Ongoing<'_> {
-    /// The files.
+    /// Returns the files.
     pub(crate) fn view(&self) -> Result<&View<Transaction>, Error> {
         self.view.as_ref().ok_or_else(|| sqlite_fs::Error::Busy.into())
     }
 
-    /// The transaction, for what is not a file.
+    /// Returns the transaction, for data other than files.
     pub(crate) fn transaction(&self) -> Result<&Transaction, Error> {
         Ok(self.view()?.transaction())
     }
 
-    // Records the answer and keeps all of it, unless a hook refuses.
+    // Records the result and commits, unless a hook rejects it.
     fn finish(mut self, answer: Value) -> Result<(), Error> {
         let command = self.call.as_ref().map(|call| format!("{} {}", call.name, call.about)).unwrap_or_default();
         if let Some(message) = self.recorder.ask_hooks(self.view()?, None, &command)? {
@@ -163,7 +164,7 @@ impl Ongoing<'_> {
 
 impl Drop for Ongoing<'_> {
     fn drop(&mut self) {
-        // Nothing of it is kept but the row that says so.
+        // Only the row that reports it is stored.
         self.view = None;
         if let Some(call) = self.call.take() {
             let complaint = self.complaint.take().unwrap_or_else(|| "interrupted".to_owned());
@@ -180,17 +181,17 @@ impl Recorder {
         }
     }
 
-    /// The same for a handle with another binding, which rows name as their author.
+    /// Returns the same for a handle with another binding, which rows list as their author.
     pub(crate) fn bound_by(&self, binding: &Binding) -> Self {
         Self { inner: Arc::clone(&self.inner), binding: binding.clone() }
     }
 
-    /// The functions that are asked before a commit.
+    /// Returns the hooks.
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.inner.hooks
     }
 
-    /// Asks them about what a run has changed; the message of the first that refuses.
+    /// Calls the hooks for the changes of a run; returns the message of the first rejection.
     pub(crate) fn ask_hooks(&self, view: &View<Transaction>, run: Option<i64>, command: &str) -> Result<Option<String>, Error> {
         let principal = self.binding.viewer().map(|viewer| viewer.principal.as_str());
         self.inner.hooks.ask(view, (run, command, principal))
@@ -200,17 +201,17 @@ impl Recorder {
         self.inner.wait(call.by(self.binding.mark()).finish(ended));
     }
 
-    /// The database itself.
+    /// Returns the database.
     pub(crate) fn database(&self) -> &Database {
         &self.inner.database
     }
 
-    /// Begins a run that changes something.
+    /// Starts a run that changes something.
     pub(crate) fn begin<'a>(&'a self, scope: &'a Scope, call: Call) -> Result<Ongoing<'a>, Error> {
         Ok(Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(self.view(scope)?) })
     }
 
-    /// Makes what a new sandbox begins with: nothing that was done, so without a row.
+    /// Creates the initial content of a new sandbox, which is not recorded.
     pub(crate) fn fill(&self, scope: &Scope, work: impl FnOnce(&View<Transaction>) -> Result<(), Error>) -> Result<(), Error> {
         let view = self.view(scope)?;
         work(&view)?;
@@ -222,7 +223,7 @@ impl Recorder {
         Ok(View::of_run(transaction, scope).map_err(sqlite_fs::Error::from)?)
     }
 
-    /// Changes something, and records it in the same transaction; on an error nothing is changed.
+    /// Performs a change and records it in the same transaction; on an error nothing is changed.
     pub(crate) fn change<T>(
         &self,
         scope: &Scope,
@@ -232,7 +233,7 @@ impl Recorder {
         self.change_answering(scope, call, |run| Ok((work(run)?, json!({ "success": true }))))
     }
 
-    /// The same for a call whose answer is worth recording.
+    /// Same as [`change`](Self::change), for a call whose result is recorded.
     pub(crate) fn change_answering<T>(
         &self,
         scope: &Scope,
@@ -252,12 +253,12 @@ impl Recorder {
         }
     }
 
-    /// The last committed state of the files, which waits for nobody.
+    /// Returns the last committed state of the files, without waiting.
     pub(crate) fn now(&self, scope: &Scope) -> Result<View<Reader>, Error> {
         Ok(View::new(self.database().reader()?, scope).map_err(sqlite_fs::Error::from)?)
     }
 
-    /// The files of the mounted directories alone, without a row of the sandbox.
+    /// Returns only the files of the mounted directories, without rows of the sandbox.
     pub(crate) fn mounted(&self, scope: &Scope) -> Result<View<Reader>, Error> {
         let database = Database::options().open()?;
         let made = View::of_run(database.begin(None)?, scope).map_err(sqlite_fs::Error::from)?;
@@ -265,17 +266,17 @@ impl Recorder {
         Ok(View::new(database.reader()?, scope).map_err(sqlite_fs::Error::from)?)
     }
 
-    /// The files of a version.
+    /// Returns the files of a version.
     pub(crate) fn at(&self, scope: &Scope, version: i64) -> Result<View<Reader>, Error> {
         Ok(View::new(self.database().reader_at(version)?, scope).map_err(sqlite_fs::Error::from)?)
     }
 
-    /// Reads something, and lets the row wait for the next transaction.
+    /// Performs a read and queues its row for the next transaction.
     pub(crate) fn read<T>(&self, call: Call, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         self.read_answering(call, || Ok((work()?, json!({ "success": true }))))
     }
 
-    /// The same for a call whose answer is worth recording.
+    /// Same as [`read`](Self::read), for a call whose result is recorded.
     pub(crate) fn read_answering<T>(&self, call: Call, work: impl FnOnce() -> Result<(T, Value), Error>) -> Result<T, Error> {
         match work() {
             Ok((done, answer)) => {
@@ -289,13 +290,13 @@ impl Recorder {
         }
     }
 
-    /// Writes the waiting rows into a transaction that is going on anyway.
+    /// Writes the queued rows in a running transaction.
     pub(crate) fn write_waiting(&self, transaction: &Transaction) -> Result<(), Error> {
         let waited = std::mem::take(&mut *self.inner.waiting());
         waited.iter().try_for_each(|finished| finished.write(transaction, None))
     }
 
-    /// Writes the waiting rows now, unless a command is running or the database is for reading only: then they wait on.
+    /// Writes the queued rows now, unless a command is running or the database is read-only.
     pub(crate) fn settle(&self) {
         self.inner.settle();
     }
@@ -313,7 +314,7 @@ impl Inner {
         drop(waiting);
         if full {
             self.settle();
-            // Whoever reads without end while a command runs loses the oldest rows, not the memory.
+            // Endless reads while a command runs lose the oldest rows instead of exhausting memory.
             let mut waiting = self.waiting();
             let excess = waiting.len().saturating_sub(WAITING_MAX * 4);
             waiting.drain(..excess);
@@ -335,7 +336,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Nobody can read a database in memory after its last sandbox is gone: a fork that is thrown away writes nothing.
+        // A database in memory cannot be read after its last sandbox is dropped, so a temporary fork writes nothing.
         if self.database.path().is_some() {
             self.settle();
         }

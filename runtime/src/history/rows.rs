@@ -1,4 +1,4 @@
-//! The rows that commands write: their own, and those of the tools that they call. (Those of the library are the recorder's.)
+//! The rows of commands and of the tools that they call. (The rows of the library are written by the recorder.)
 
 use serde_json::{Value, json};
 use sqlite_fs::{NewCall, Outcome, Transaction};
@@ -13,12 +13,12 @@ use crate::{Error, LimitReached};
 /// The kind of a call of a tool.
 pub(super) const TOOL: &str = "tool";
 
-/// How much of a tool's arguments and of its result is kept.
+/// Maximum size of a tool's recorded arguments and result.
 const TOOL_BYTES: usize = 8 << 10;
-/// The same for a recorded run, which needs all of it again.
+/// The same for a recorded run, which needs all of it for a replay.
 const RECORDED_TOOL_BYTES: usize = 1 << 20;
 
-/// Begins the row of a command and returns its number.
+/// Starts the row of a command and returns its number.
 pub(crate) fn begin_command(
     transaction: &Transaction,
     name: &str,
@@ -37,7 +37,7 @@ pub(crate) fn begin_command(
     Ok(transaction.calls().begin(&NewCall { name, parameters: Some(&parameters), command: text, parent: None })?)
 }
 
-/// Ends it with what the command did.
+/// Completes the row with the outcome of the command.
 pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Transaction>, output: &Output) -> Result<(), Error> {
     let code = i32::from(output.status.code());
     let result = json!({ "exitCode": code }).to_string();
@@ -68,7 +68,7 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
     Ok(())
 }
 
-/// Begins the row of a tool that a run calls and returns its number.
+/// Starts the row of a tool call and returns its number.
 pub(crate) fn begin_tool(
     transaction: &Transaction,
     (run, is_recorded): (i64, bool),
@@ -80,7 +80,7 @@ pub(crate) fn begin_tool(
     Ok(transaction.calls().begin(&NewCall { name: TOOL, parameters: Some(&parameters), command: &command, parent: Some(run) })?)
 }
 
-/// Ends it with what the tool answered.
+/// Completes it with the result of the tool.
 pub(crate) fn finish_tool(
     transaction: &Transaction,
     (id, is_recorded): (i64, bool),
@@ -92,7 +92,7 @@ pub(crate) fn finish_tool(
     Ok(transaction.calls().finish(id, &outcome)?)
 }
 
-/// Begins the row of a program of the owner that is not a guest, and returns its number.
+/// Starts the row of a custom program that is not a guest, and returns its number.
 pub(crate) fn begin_own<S: AsRef<str>>(
     transaction: &Transaction,
     run: i64,
@@ -109,7 +109,7 @@ pub(crate) fn begin_own<S: AsRef<str>>(
     Ok(transaction.calls().begin(&NewCall { name: kind, parameters: Some(&parameters), command: text, parent: Some(run) })?)
 }
 
-/// Ends it.
+/// Completes it.
 pub(crate) fn finish_own(transaction: &Transaction, id: i64, result: &Value, error: Option<&str>) -> Result<(), Error> {
     let exit_code = result.get("exitCode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let text = result.to_string();
@@ -117,7 +117,7 @@ pub(crate) fn finish_own(transaction: &Transaction, id: i64, result: &Value, err
     Ok(transaction.calls().finish(id, &outcome)?)
 }
 
-// JSON as it is, when it is short; else the beginning of its text.
+// JSON if it is short; otherwise the beginning of its text.
 fn kept(text: &str, is_recorded: bool) -> Value {
     let most = if is_recorded { RECORDED_TOOL_BYTES } else { TOOL_BYTES };
     let short = Some(text).filter(|text| text.len() <= most);

@@ -1,5 +1,5 @@
-//! Steps of the embedding program as history rows: the turns of an agent, for example, so that a conversation can be resumed
-//! from the file.
+//! Steps of the embedding program as history rows, such as the turns of an agent, so that a conversation can be resumed from the
+//! file.
 
 use serde_json::json;
 use sqlite_fs::{NewCall, Outcome};
@@ -8,9 +8,9 @@ use super::Recorder;
 use super::recorder::{now, text_of_row};
 use crate::{Error, clock};
 
-/// Longest name of a step.
+/// Maximum length of a step's name.
 const NAME_BYTES: usize = 64;
-/// Longest content of a step: it is one row, and is read as one.
+/// Maximum size of a step's content, which is one row.
 const CONTENT_BYTES: usize = 8 << 20;
 
 /// Records a step, and returns its number.
@@ -18,15 +18,12 @@ pub(crate) fn record(recorder: &Recorder, name: &str, about: &str, content: &str
     let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(is_word) {
         return Err(Error::Invalid(format!(
-            "invalid name of a step `{}`: expected 1–{NAME_BYTES} of a–z, 0–9 and _",
+            "invalid step name `{}`: expected 1–{NAME_BYTES} of a–z, 0–9 and _",
             text_of_row(name)
         )));
     }
     if content.len() > CONTENT_BYTES {
-        return Err(Error::Invalid(format!(
-            "a step of {} bytes is too long: at most {CONTENT_BYTES} are recorded",
-            content.len()
-        )));
+        return Err(Error::Invalid(format!("the step has {} bytes; the maximum is {CONTENT_BYTES}", content.len())));
     }
     let about = text_of_row(about);
     let transaction = recorder.database().begin(Some(clock::now() + super::TURN))?;

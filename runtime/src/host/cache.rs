@@ -1,10 +1,10 @@
 //! Compiled guests on disk: compiled once per module, engine version and settings, then mapped into memory at each start.
 //!
-//! The only `unsafe` of this crate is here: the engine trusts compiled code, so it may only come from a directory that is
-//! ours alone (0700), from a file of ours (0600) with the hash it was written with (T-SUP-02). Hashing 30 MB at each start
-//! would be most of the start, so a *seal* beside the file says which file had the right hash: its inode, size and both
-//! times. The kernel changes a file's ctime at every write, rename, link and change of attributes, so a file that was
-//! altered, copied or restored no longer fits its seal and is hashed again.
+//! This is the only file of this crate with `unsafe`: the engine trusts compiled code, so the code may only come from a private
+//! directory (0700), from a private file (0600) with the hash with which it was written (T-SUP-02). Hashing 30 MB would dominate
+//! each start, so a *seal* next to the file identifies the file that had the right hash: its inode, size and both times. The
+//! kernel changes a file's ctime at every write, rename, link and change of attributes, so a file that was altered, copied or
+//! restored does not match its seal and is hashed again.
 #![expect(unsafe_code, reason = "wasmtime can only load compiled modules through `unsafe`")]
 #![expect(clippy::disallowed_methods, reason = "the cache is the one part of the runtime that has files of its own")]
 
@@ -21,16 +21,16 @@ use wasmtime::{Engine, Module};
 use super::engine::{self, Places};
 use crate::Error;
 
-/// Bytes of the BLAKE3 hash that each file ends with.
+/// Size of the BLAKE3 hash at the end of each file.
 const HASH: usize = 32;
 
-/// Compiled modules of one guest that are kept: of this version and some others that may still be in use.
+/// Maximum number of compiled modules per guest: of this version and of others that may still be in use.
 const KEPT: usize = 8;
 
-/// Compiled programs of the owner that are kept.
+/// Maximum number of compiled custom programs.
 const PROGRAMS_KEPT: usize = 64;
 
-/// How the names of their files begin.
+/// The prefix of their file names.
 const PROGRAM: &str = "program-";
 
 /// The directory of compiled guests.
@@ -40,42 +40,42 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The cache in `directory`, or in the user's own place for such things; what is not there yet may be in `shipped`.
+    /// Creates the cache in `directory`, or in the user's default cache directory; missing modules may be in `shipped`.
     pub(super) fn new(directory: Option<PathBuf>, shipped: Option<PathBuf>) -> Self {
         Self { directory: directory.or_else(default_directory), shipped }
     }
 
-    /// The directory, whether or not it exists.
+    /// Returns the directory, whether or not it exists.
     pub(super) fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// Whether the directory exists and is ours alone.
+    /// Returns whether the directory exists and is private.
     pub(super) fn is_usable(&self) -> bool {
         self.directory.as_deref().is_some_and(is_private)
     }
 
-    /// Bytes of a guest's compiled module, if it is there.
+    /// Returns the size of a guest's compiled module, if it exists.
     pub(super) fn compiled_len(&self, engine: &Engine, guest: &'static Guest) -> Option<u64> {
         let path = self.directory.as_deref()?.join(file_name(engine, guest));
         fs::symlink_metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
     }
 
-    /// The compiled module of a guest, if it is in the cache: compiled here, or unpacked from what came with the program.
+    /// Returns the compiled module of a guest, if it is in the cache: compiled here, or unpacked from the shipped ones.
     pub(super) fn compiled(&self, engine: &Engine, guest: &'static Guest) -> Option<Module> {
         let name = file_name(engine, guest);
         self.load(engine, &name).or_else(|| self.load(engine, &format!("shipped-{name}")))
     }
 
-    /// The compiled module of a guest, if it is in the cache or came with the program.
+    /// Returns the compiled module of a guest, if it is in the cache or was shipped.
     pub(super) fn kept(&self, engine: &Engine, guest: &'static Guest) -> Option<Module> {
         let name = file_name(engine, guest);
         self.load(engine, &name).or_else(|| self.load_shipped(engine, guest, &name))
     }
 
-    /// Compiles the module of a guest and keeps it.
+    /// Compiles the module of a guest and stores it.
     ///
-    /// A cache that cannot be used costs time, never correctness: the module is then compiled for this program alone.
+    /// An unusable cache costs only time: the module is then compiled for this process only.
     pub(super) fn compile(&self, engine: &Engine, guest: &'static Guest, wasm: &[u8]) -> Result<Module, Error> {
         let name = file_name(engine, guest);
         let compiled = engine.precompile_module(wasm).map_err(Error::engine("compiling a guest"))?;
@@ -88,12 +88,12 @@ impl Cache {
         unsafe { Module::deserialize(engine, &compiled) }.map_err(Error::engine("loading a compiled guest"))
     }
 
-    /// The compiled module of a program of the owner, if it is in the cache.
+    /// Returns the compiled module of a custom program, if it is in the cache.
     pub(super) fn program(&self, engine: &Engine, name: &str) -> Option<Module> {
         self.load(engine, name)
     }
 
-    /// Keeps a compiled program of the owner, and loads it.
+    /// Stores a compiled custom program, and loads it.
     pub(super) fn keep_program(&self, engine: &Engine, name: &str, compiled: &[u8]) -> Result<Module, Error> {
         if self.store(name, compiled).is_ok() {
             let _ = self.forget_oldest_programs();
@@ -122,8 +122,7 @@ impl Cache {
         Ok(())
     }
 
-    // A guest that came compiled with this program. It is unpacked once, under a name of its own: what is compiled here, for
-    // this very machine, is preferred.
+    // A shipped guest. It is unpacked once, under a separate name: a module compiled for this exact machine is preferred.
     fn load_shipped(&self, engine: &Engine, guest: &'static Guest, name: &str) -> Option<Module> {
         let shipped = self.shipped.as_deref()?;
         let name = format!("shipped-{name}");
@@ -137,8 +136,8 @@ impl Cache {
         {
             return Some(module);
         }
-        // SAFETY: whoever embeds us vouches for the directory as for its own code (`HostBuilder::shipped`), and the engine
-        // refuses what was compiled for another version, other settings or a processor with more abilities.
+        // SAFETY: the embedder vouches for the directory as for its own code (`HostBuilder::shipped`), and the engine rejects
+        // code compiled for another version, other settings or a processor with more features.
         unsafe { Module::deserialize(engine, &compiled) }.ok()
     }
 
@@ -153,8 +152,8 @@ impl Cache {
             // Without a seal the next start hashes again, which is only slower.
             let _ = write_beside(&seal, &[identity.as_bytes()]);
         }
-        // SAFETY: directory and file are ours alone, and the content of this very open file has the hash it was written
-        // with: checked now, or when it was sealed.
+        // SAFETY: directory and file are private, and the content of this open file has the hash with which it was written:
+        // checked now, or when it was sealed.
         unsafe { Module::deserialize_open_file(engine, file) }.ok()
     }
 
@@ -165,12 +164,12 @@ impl Cache {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         write_beside(&directory.join(name), &[compiled, blake3::hash(compiled).as_bytes()])?;
-        // A module that cannot be removed is only in the way.
+        // A module that cannot be removed only takes space.
         let _ = self.forget_oldest(name);
         Ok(())
     }
 
-    /// Files of guests as other versions had them, or left half-written, and how long they are. None in a place that is not ours.
+    /// Returns files of guests of other versions, or incomplete ones, and their sizes. None in a directory that is not private.
     pub(super) fn stale(&self, current: &[String]) -> Vec<(PathBuf, u64)> {
         let is_current = |name: &str| current.iter().any(|current| name.strip_suffix(".seal").unwrap_or(name) == current);
         self.files()
@@ -180,7 +179,7 @@ impl Cache {
             .collect()
     }
 
-    /// Removes a file that [`stale`](Self::stale) named. One that another process has removed meanwhile is gone as well.
+    /// Removes a file listed by [`stale`](Self::stale). A file that another process has removed meanwhile is not an error.
     pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -188,7 +187,7 @@ impl Cache {
         }
     }
 
-    // Compiled modules and what lies beside them, by name.
+    // Compiled modules and their companion files, by name.
     fn files(&self) -> Vec<(String, (PathBuf, Metadata))> {
         let Some(directory) = self.directory.as_deref().filter(|directory| is_private(directory)) else { return Vec::new() };
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -212,14 +211,15 @@ impl Cache {
     }
 }
 
-/// What a processor needs for shipped guests: x86-64-v2, which every one since about 2010 has. Others compile their own.
+/// The processor features required by shipped guests: x86-64-v2, which all processors since about 2010 have. Others compile their
+/// own.
 #[cfg(target_arch = "x86_64")]
 const SHIPPED_FOR: (&str, &[&str]) =
     ("x86_64-unknown-linux-gnu", &["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt", "has_cmpxchg16b"]);
 #[cfg(target_arch = "aarch64")]
 const SHIPPED_FOR: (&str, &[&str]) = ("aarch64-unknown-linux-gnu", &[]);
 
-/// Compiles guests to be shipped into a directory; one that is there and fits is left.
+/// Compiles guests for shipping into a directory; existing valid ones are kept.
 pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let trouble = |source| Error::Cache { path: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(trouble)?;
@@ -228,7 +228,7 @@ pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let (target, abilities) = SHIPPED_FOR;
     config.target(target).map_err(Error::engine("compiling for other machines"))?;
     for ability in abilities {
-        // SAFETY: the flags name abilities of processors; what is compiled with them is refused where they are missing.
+        // SAFETY: the flags name processor features; the engine rejects the code where they are missing.
         unsafe { config.cranelift_flag_enable(ability) };
     }
     let elsewhere = Engine::new(&config).map_err(Error::engine("compiling for other machines"))?;
@@ -236,7 +236,7 @@ pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     for guest in [&guests::SHELL, &guests::PYTHON] {
         let path = directory.join(shipped_name(guest));
         let fits = fs::read(&path).is_ok_and(|bytes| {
-            // SAFETY: a file of the developer's own build directory, as the compiler's own are.
+            // SAFETY: a file in the developer's own build directory, like those of the compiler.
             unsafe { Module::deserialize(&here, bytes) }.is_ok()
         });
         if !fits {
@@ -249,22 +249,22 @@ pub(super) fn compile_to(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(paths)
 }
 
-// Written beside and renamed: another process sees the whole file or none.
+// Written under a temporary name and renamed, so that another process sees the whole file or none.
 fn write_beside(path: &Path, pieces: &[&[u8]]) -> io::Result<()> {
     let new = NewFile::beside(path).map_err(io::Error::other)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new.path())?;
     pieces.iter().try_for_each(|piece| file.write_all(piece))?;
-    // A seal must not outlive what it vouches for when the power fails: it is synced before it is renamed.
+    // A seal must not survive a power failure without its file, so the file is synced before it is renamed.
     new.replace().map_err(io::Error::other)
 }
 
-// What the kernel says of a file that nobody has touched since.
+// The kernel's attributes of a file, which change whenever it is touched.
 fn identity(file: &Metadata) -> String {
     let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
     format!("{} {} {} {times:?}\n", file.dev(), file.ino(), file.size())
 }
 
-// A compiled module is an ELF file; the hash behind its end disturbs nobody.
+// A compiled module is an ELF file, so a hash after its end is ignored.
 fn check_hash(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len().checked_sub(HASH as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
     let mut hasher = blake3::Hasher::new();
@@ -279,7 +279,7 @@ fn check_hash(file: &mut File) -> io::Result<()> {
     }
 }
 
-// `shell-` and 32 hexadecimal digits; a seal and a half-written file have something behind `.cwasm`.
+// `shell-` and 32 hexadecimal digits; a seal and an incomplete file have a suffix after `.cwasm`.
 fn is_module(name: &str) -> bool {
     let Some((guest, rest)) = name.rsplit_once('-') else { return false };
     let known = [&guests::SHELL, &guests::PYTHON, &guests::PYTHON_SCI].iter().any(|known| known.name == guest);
@@ -303,8 +303,8 @@ fn default_directory() -> Option<PathBuf> {
     })
 }
 
-/// The name of a guest's compiled module: which module it is, and everything else that decides what is in it. What the name
-/// promises the engine checks again.
+/// Returns the file name of a guest's compiled module: the module and everything else that determines its content. The engine
+/// checks these again.
 pub(super) fn file_name(engine: &Engine, guest: &Guest) -> String {
     let mut settings = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut settings);
@@ -312,14 +312,14 @@ pub(super) fn file_name(engine: &Engine, guest: &Guest) -> String {
     format!("{}-{}{:016x}.cwasm", guest.name, beginning(guest), settings.finish())
 }
 
-/// The name of a compiled program of the owner: what was compiled, and how.
+/// Returns the file name of a compiled custom program: its module and settings.
 pub(super) fn program_name(engine: &Engine, hash: &blake3::Hash) -> String {
     let mut settings = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut settings);
     format!("{PROGRAM}{}{:016x}.cwasm", hash.to_hex(), settings.finish())
 }
 
-// The module it was made of is in the name: another one's code is never taken for it.
+// The source module is in the name, so that code of another one is never used.
 fn shipped_name(guest: &Guest) -> String {
     format!("{}-{}.cwasm", guest.name, beginning(guest))
 }

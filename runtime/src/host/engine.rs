@@ -1,44 +1,44 @@
-//! Engine settings: what guests may use of WebAssembly, and how their memory is laid out.
+//! Engine settings: the WebAssembly features of guests, and the layout of their memory.
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Strategy};
 
 use crate::Error;
 
-/// What the engine counts while a guest computes.
+/// What the engine meters while a guest computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metering {
-    /// Fuel and epochs: every limit holds.
+    /// Fuel and epochs: every limit is enforced.
     #[default]
     Full,
-    /// Epochs alone: the compute limit does not hold.
+    /// Only epochs: the compute limit is not enforced.
     #[cfg(feature = "unmetered")]
     Time,
-    /// Nothing: a guest that computes for ever cannot be stopped.
+    /// Nothing: a guest that computes forever cannot be stopped.
     #[cfg(feature = "unmetered")]
     None,
 }
 
-/// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames have
-/// [`HOST_STACK`] besides (T-DOS-09).
+/// Native stack for wasm frames. A guest that recurses deeper is ended by a trap; the host's own frames additionally have
+/// [`HOST_STACK`] (T-DOS-09).
 pub(crate) const WASM_STACK: usize = 4 << 20;
 
-/// The same for the scientific Python, whose own limits on recursion were made for this much.
+/// The same for the scientific Python, whose own recursion limits were designed for this size.
 pub(crate) const SCIENTIFIC_STACK: usize = 8 << 20;
 
 /// Native stack for host calls on top of the wasm frames.
 const HOST_STACK: usize = 512 << 10;
 
-/// Where guest processes get their memory and stacks. What is compiled for the one runs with the other.
+/// Where guest processes get their memory and stacks. Code compiled for one allocation strategy runs with the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Places {
-    /// So many are laid out when the engine starts, and used again and again.
+    /// This many slots are allocated when the engine starts, and reused.
     Kept(u32),
-    /// Each is made for its process: an engine that runs one command starts sooner.
+    /// Allocated for each process: an engine that runs one command starts faster.
     AsNeeded,
 }
 
-/// Guest processes alive at once in one program, over all sandboxes, unless its author says otherwise. Address space, not
-/// memory; but each place's stack has a guard page, and a thousand of them take a millisecond to set up.
+/// Default number of concurrent guest processes in one program, over all sandboxes. They take address space, not memory, but each
+/// slot's stack has a guard page, and a thousand of them take a millisecond to set up.
 const PLACES: u32 = 1_000;
 
 impl Default for Places {
@@ -47,11 +47,11 @@ impl Default for Places {
     }
 }
 
-/// A linear memory's reservation: all that 32-bit wasm can address, so that no access needs a bounds check.
+/// The reservation of a linear memory: all that 32-bit wasm can address, so that no access needs a bounds check.
 const MEMORY: usize = 4 << 30;
 
-/// Bytes of a freed slot that are put back in place instead of being given back to the system: a small guest starts without
-/// page faults. Where the kernel can tell which pages were touched (`PAGEMAP_SCAN`, Linux 6.7) only those are.
+/// Bytes of a freed slot that are reset in place instead of being returned to the system, so that a small guest starts without
+/// page faults. If the kernel can report touched pages (`PAGEMAP_SCAN`, Linux 6.7), only those are reset.
 const KEEP_RESIDENT: usize = 1 << 20;
 
 impl Metering {
@@ -70,32 +70,32 @@ impl Metering {
     }
 }
 
-/// The engine with the settings above.
+/// Creates the engine with the settings above.
 pub(super) fn new(places: Places, metering: Metering) -> Result<Engine, Error> {
     Engine::new(&config(places, metering)).map_err(Error::engine("starting with these settings"))
 }
 
-/// The engine of the scientific Python, which alone uses exceptions: a proposal that the ordinary guests' engine does not know.
+/// Creates the engine of the scientific Python, the only one that supports exceptions.
 pub(super) fn scientific(metering: Metering) -> Result<Engine, Error> {
     let mut config = with_exceptions();
     config.consume_fuel(metering.counts_fuel()).epoch_interruption(metering.looks_at_the_clock());
     Engine::new(&config).map_err(Error::engine("starting with these settings"))
 }
 
-/// An engine that compiles the scientific Python fast, to run it once while it is made ready.
+/// Creates an engine that compiles the scientific Python quickly, to run it once during preparation.
 pub(super) fn hasty() -> Result<Engine, Error> {
     let mut config = with_exceptions();
     config.cranelift_opt_level(OptLevel::None);
     Engine::new(&config).map_err(Error::engine("starting with these settings"))
 }
 
-/// The settings of the ordinary guests' engine.
+/// Returns the settings of the ordinary guests' engine.
 pub(super) fn config(places: Places, metering: Metering) -> Config {
     let mut config = common(WASM_STACK);
     config
         .consume_fuel(metering.counts_fuel())
         .epoch_interruption(metering.looks_at_the_clock())
-        // On by default in a build that has them for the scientific Python.
+        // Enabled by default in a build that has them for the scientific Python.
         .wasm_exceptions(false)
         .wasm_gc(false)
         .wasm_function_references(false)
@@ -107,7 +107,7 @@ pub(super) fn config(places: Places, metering: Metering) -> Config {
     config
 }
 
-// Instances are few and large, so they are allotted one by one.
+// Instances are few and large, so they are allocated one by one.
 fn with_exceptions() -> Config {
     let mut config = common(SCIENTIFIC_STACK);
     config
@@ -125,7 +125,7 @@ fn common(stack: usize) -> Config {
         .cranelift_opt_level(OptLevel::Speed)
         .max_wasm_stack(stack)
         .async_stack_size(stack + HOST_STACK)
-        // Guests use what Rust's and CPython's compilers emit and nothing more (T-ISO-01).
+        // Only the features that Rust's and CPython's compilers emit (T-ISO-01).
         .wasm_relaxed_simd(false)
         .wasm_multi_memory(false)
         .wasm_memory64(false)

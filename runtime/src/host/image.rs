@@ -1,8 +1,8 @@
-//! A module that has already run: the scientific Python loads its glue and its libraries once, here, and its memory becomes
-//! the data of a new module. A run then starts with everything imported.
+//! A pre-initialized module: the scientific Python loads its adaptations and libraries once, here, and its memory becomes the
+//! data of a new module. A run then starts with everything imported.
 //!
-//! What the interpreter changes besides its memory is nothing: its table stays as it is, and its one mutable global, the
-//! stack pointer, is back where it was when the entry returns.
+//! The interpreter changes nothing besides its memory: its table stays the same, and its one mutable global, the stack pointer,
+//! has its initial value again when the entry returns.
 
 use wasmtime::Module;
 
@@ -11,13 +11,13 @@ use crate::run::Command;
 use crate::sandbox::Sandbox;
 use crate::{Error, Preset, Python, wasi};
 
-/// Runs once, in the module as its package has it.
+/// Run once, in the module from the package.
 const BOOT: &str =
     "exec(compile(open('/usr/lib/sandlite/boot.py', encoding='utf-8').read(), '/usr/lib/sandlite/boot.py', 'exec'))";
 
-/// Runs the glue of a guest in its module and gives the module as it is then.
+/// Runs the adaptations of a guest in its module and returns the resulting module.
 pub(super) fn make(host: &Host, guest: &'static guests::Guest, wasm: &[u8]) -> Result<Vec<u8>, Error> {
-    // Compiled in haste and without limits, for one run of our own files.
+    // Compiled quickly and without limits, for one run of our own files.
     let engine = engine::hasty()?;
     let module = Module::new(&engine, wasm).map_err(Error::engine("compiling a guest"))?;
     let instance = wasi::scientific_linker(&engine)?.instantiate_pre(&module).map_err(Error::engine("linking a guest"))?;
@@ -26,10 +26,9 @@ pub(super) fn make(host: &Host, guest: &'static guests::Guest, wasm: &[u8]) -> R
     let (output, memory) = sandbox.run_for_memory(Command::python(BOOT).deterministic(0), &prepared)?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() || memory.is_empty() {
-        return Err(Error::Invalid(format!("the scientific Python cannot be made ready ({}): {said}", output.status.code())));
+        return Err(Error::Invalid(format!("cannot prepare the scientific Python ({}): {said}", output.status.code())));
     }
-    ::image::with_memory(wasm, &memory)
-        .map_err(|why| Error::Invalid(format!("the scientific Python cannot be made ready: {why}")))
+    ::image::with_memory(wasm, &memory).map_err(|why| Error::Invalid(format!("cannot prepare the scientific Python: {why}")))
 }
 
 #[cfg(test)]

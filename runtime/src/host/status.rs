@@ -1,29 +1,29 @@
-//! What a host has: which guests come with it, and whether they are compiled for this machine.
+//! The state of a host: its guests, and whether they are compiled for this machine.
 
 use std::path::Path;
 
 use super::cache::file_name;
 use super::{Host, installed};
 
-/// One guest that comes with Sandlite.
+/// A guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestStatus {
     /// Its name.
     pub name: &'static str,
-    /// How many programs it holds.
+    /// The number of its programs.
     pub programs: usize,
     /// SHA-256 of its module, in hexadecimal.
     pub sha256: String,
-    /// Bytes of the module as it is carried; for one that is installed apart, all its files; 0 where that is missing.
+    /// The size of the bundled module, or of all files of an installed guest; 0 if it is missing.
     pub packed_bytes: u64,
-    /// Whether it is there: carried, or installed.
+    /// Whether it is available: bundled or installed.
     pub installed: bool,
-    /// Bytes of the compiled module in the cache, if it is there.
+    /// The size of the compiled module in the cache, if it exists.
     pub compiled_bytes: Option<u64>,
 }
 
 impl Host {
-    /// The guests that come with Sandlite, and the one that can be installed besides.
+    /// Returns the bundled guests and the one that can be installed.
     ///
     /// ```
     /// let host = sandlite_runtime::Host::builder().build()?;
@@ -54,17 +54,17 @@ impl Host {
         vec![status(&guests::SHELL), status(&guests::PYTHON), scientific]
     }
 
-    /// Bytes of compiled guests that this version has no use for.
+    /// Returns the size of compiled guests that this version does not use.
     #[must_use]
     pub fn stale_bytes(&self) -> u64 {
         self.0.cache.stale(&self.current()).iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Removes them, and says how many bytes that were. Whoever still uses one compiles it again.
+    /// Removes them, and returns their size. A process that still needs one compiles it again.
     ///
     /// # Errors
     ///
-    /// When a file cannot be removed.
+    /// Returns an error if a file cannot be removed.
     pub fn remove_stale(&self) -> std::io::Result<u64> {
         let stale = self.0.cache.stale(&self.current());
         stale.iter().try_fold(0, |removed, (path, bytes)| self.0.cache.remove(path).map(|()| removed + bytes))
@@ -76,13 +76,13 @@ impl Host {
         guests.iter().filter_map(|guest| Some(file_name(self.engine_of(guest).ok()?, guest))).collect()
     }
 
-    /// Where compiled guests are kept, if there is a place.
+    /// Returns the directory of compiled guests, if any.
     #[must_use]
     pub fn cache_directory(&self) -> Option<&Path> {
         self.0.cache.directory()
     }
 
-    /// Whether that place exists and is this user's alone: else it is not used.
+    /// Returns whether that directory exists and is private; otherwise it is not used.
     #[must_use]
     pub fn cache_is_private(&self) -> bool {
         self.0.cache.is_usable()

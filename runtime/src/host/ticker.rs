@@ -1,5 +1,5 @@
-//! The tick: while a command runs, the engine's epoch advances every few milliseconds, so that computing guests look at
-//! their budget, and what sits in the database past its deadline is interrupted there.
+//! The ticker: while a command runs, the engine's epoch advances every few milliseconds, so that computing guests check their
+//! budget, and database operations past the deadline are interrupted.
 //!
 //! The thread sleeps without waking while nothing runs.
 #![expect(clippy::disallowed_methods, reason = "the tick itself is a sleep, and it blocks nobody")]
@@ -12,12 +12,12 @@ use std::time::Duration;
 use super::Engines;
 use crate::cancel::Cancel;
 
-/// How often a computing guest looks up, unless a deadline comes first (T-DOS-01).
+/// How often a computing guest checks its budget, unless a deadline comes first (T-DOS-01).
 const TICK: Duration = Duration::from_millis(4);
-/// How often it does once its command is overdue.
+/// How often it does so once its command is overdue.
 const OVERDUE_TICK: Duration = Duration::from_millis(1);
 
-/// Advances the epoch while somebody wants it.
+/// Advances the epoch on demand.
 pub(super) struct Ticker {
     running: Arc<Running>,
     started: AtomicU64,
@@ -28,7 +28,7 @@ pub(super) struct Ticker {
 #[derive(Default)]
 struct Running(Mutex<Vec<Watched>>);
 
-/// A command that runs, and how to stop it.
+/// A running command, and how to stop it.
 struct Watched {
     number: u64,
     cancel: Cancel,
@@ -40,19 +40,19 @@ impl Running {
     }
 }
 
-/// While this lives, the epoch advances.
+/// Advances the epoch while it lives.
 pub(crate) struct Ticking<'a> {
     ticker: &'a Ticker,
     number: u64,
 }
 
 impl Ticker {
-    /// A ticker that has not started its thread.
+    /// Creates a ticker without starting its thread.
     pub(super) fn new(engines: Arc<Engines>) -> Self {
         Self { running: Arc::default(), started: AtomicU64::new(0), thread: OnceLock::new(), engines }
     }
 
-    /// Ticks until the guard is dropped, and looks at each tick whether the command must end.
+    /// Ticks until the guard is dropped, and checks at each tick whether the command must end.
     pub(super) fn start(&self, cancel: Cancel) -> Ticking<'_> {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         self.running.lock().push(Watched { number, cancel });
@@ -60,7 +60,7 @@ impl Ticker {
         Ticking { ticker: self, number }
     }
 
-    /// What this thread is to do from now on, unless there is one already: ticking.
+    /// Turns this thread into the ticker for the rest of its life, unless there is one already.
     pub(super) fn thread_for_life(&self) -> Option<impl FnOnce() + use<>> {
         self.thread.set(thread::current()).is_ok().then(|| self.ticks())
     }
@@ -87,7 +87,7 @@ fn tick(running: &Weak<Running>, engines: &Engines) {
     }
 }
 
-/// Returns when to look again at a command with so much time left: no later than at its deadline.
+/// Returns the time of the next check of a command with this much time left: no later than its deadline.
 fn next_look(left: Duration) -> Duration {
     if left.is_zero() { OVERDUE_TICK } else { left.min(TICK) }
 }

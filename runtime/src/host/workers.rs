@@ -1,6 +1,6 @@
-//! Worker threads: one guest process each while it lives, reused afterwards.
+//! Worker threads: each runs one guest process at a time and is reused afterwards.
 //!
-//! A thread that has had nothing to do for a while ends, so that an idle program holds none.
+//! A thread that was idle for a while exits, so that an idle program holds none.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// How long an idle thread waits for more work.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Stack of a worker: guests run on stacks of their own, so this is for the host's frames alone.
+/// Stack size of a worker: guests run on their own stacks, so this is only for the host's frames.
 const STACK: usize = 512 << 10;
 
 type Work = Box<dyn FnOnce() + Send>;
 type Idle = Arc<Mutex<Vec<(ThreadId, SyncSender<Work>)>>>;
 
-/// Threads that wait for work.
+/// Idle threads.
 #[derive(Default)]
 pub(super) struct Workers(Idle);
 
@@ -27,7 +27,7 @@ impl Workers {
         while let Some(idle) = self.take_idle() {
             match idle.send(work) {
                 Ok(()) => return Ok(()),
-                // That thread has just ended.
+                // That thread has just exited.
                 Err(refused) => work = refused.0,
             }
         }
@@ -62,7 +62,7 @@ fn wait(receiver: &Receiver<Work>, pool: &Idle) -> Option<Work> {
                     idle.swap_remove(index);
                     None
                 }
-                // Somebody has taken us from the list and is about to send.
+                // Another thread has taken us from the list and is about to send.
                 None => {
                     drop(idle);
                     receiver.recv().ok()

@@ -1,4 +1,4 @@
-//! The meter: counters with ceilings, shared by all processes of one command.
+//! The meter: counters with limits, shared by all processes of one command.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,14 +10,14 @@ use super::LimitReached;
 use super::pauses::{Pause, Pauses};
 use crate::clock;
 
-/// Output that a command may print when no memory is left, in all and at once: the last words of its processes.
+/// Output that a command may print when no memory is left, in total and at once, for the error messages of its processes.
 const REPORT_ROOM: u64 = 64 << 10;
 const LONGEST_REPORT: u64 = 4 << 10;
 
-/// How long the host may prepare something for a command.
+/// Maximum time for the host to prepare something for a command.
 const PREPARING: Duration = Duration::from_secs(3600);
 
-/// What one command has used and may use.
+/// The usage and limits of one command.
 #[derive(Debug)]
 pub(crate) struct Meter {
     limits: Limits,
@@ -40,7 +40,7 @@ pub(crate) struct Meter {
     reached: OnceLock<LimitReached>,
 }
 
-/// What a command used.
+/// The resource usage of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Usage {
     /// Wasm fuel.
@@ -49,7 +49,7 @@ pub struct Usage {
     #[serde(serialize_with = "as_micros", rename = "wall_us")]
     #[schemars(with = "u64")]
     pub wall: Duration,
-    /// Most memory held at once, in bytes.
+    /// Peak memory, in bytes.
     pub memory_peak: u64,
     /// Bytes of output.
     pub output: u64,
@@ -72,7 +72,7 @@ fn as_micros<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result
 }
 
 impl Meter {
-    /// A meter that starts now.
+    /// Creates a meter that starts now.
     pub(crate) fn new(limits: Limits) -> Self {
         let started = clock::now();
         Self {
@@ -97,12 +97,12 @@ impl Meter {
         }
     }
 
-    /// What is allowed.
+    /// Returns the limits.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// When the wall clock runs out for the command's processes: what it takes to store their changes is part of its time.
+    /// Returns the deadline of the command's processes, which leaves time to store their changes.
     pub(crate) fn deadline(&self) -> Instant {
         if let Some(until) = self.pauses.until() {
             return until;
@@ -111,12 +111,12 @@ impl Meter {
         end.checked_sub(self.reserved()).unwrap_or(end).max(self.started)
     }
 
-    /// When the wall clock runs out for the command with all that belongs to it.
+    /// Returns the deadline of the whole command.
     pub(crate) fn end(&self) -> Instant {
         self.deadline + self.pauses.excused()
     }
 
-    /// Sets aside time at the end, to store what the processes have changed so far.
+    /// Reserves time at the end to store the changes of the processes so far.
     pub(crate) fn reserve(&self, time: Duration) {
         self.reserved_nanos.store(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -125,12 +125,12 @@ impl Meter {
         Duration::from_nanos(self.reserved_nanos.load(Ordering::Relaxed))
     }
 
-    /// Time that the command's processes have left; while the clock stands still, the time that it may.
+    /// Returns the time left for the command's processes; while the clock is paused, the remaining time of the pause.
     pub(crate) fn left(&self) -> Duration {
         self.deadline().saturating_duration_since(clock::now())
     }
 
-    /// Whether the wall clock has run out, without that being a met limit yet.
+    /// Returns whether the wall clock has run out, without recording a reached limit.
     pub(crate) fn is_overdue(&self) -> bool {
         self.is_overdue_at(clock::now())
     }
@@ -139,29 +139,28 @@ impl Meter {
         now > self.deadline()
     }
 
-    /// Stops the wall clock while the host does something slow that is not the command's doing, such as compiling a
-    /// guest for the first time.
+    /// Pauses the wall clock while the host does something slow on its own account, such as compiling a guest for the first time.
     pub(crate) fn pause(&self) -> Pause {
         self.pauses.begin(PREPARING)
     }
 
-    /// What stops the wall clock, for others that may do so.
+    /// Returns the pauses, for others that may pause the clock.
     pub(crate) fn pauses(&self) -> &Arc<Pauses> {
         &self.pauses
     }
 
-    /// The limit that ended the command, if one did.
+    /// Returns the limit that ended the command, if any.
     pub(crate) fn reached(&self) -> Option<&LimitReached> {
         self.reached.get()
     }
 
-    /// Debits compute and answers how much is left; what was burnt beyond the pot is a met limit.
+    /// Charges compute and returns the remaining amount; usage beyond the budget reaches the limit.
     pub(crate) fn spend_fuel(&self, amount: u64) -> Result<u64, LimitReached> {
         let used = self.fuel_used.fetch_add(amount, Ordering::Relaxed).saturating_add(amount);
         self.limits.compute.checked_sub(used).ok_or_else(|| self.compute_reached(used))
     }
 
-    /// A process wanted more compute than was left.
+    /// Records that a process wanted more compute than was left.
     pub(crate) fn out_of_fuel(&self) -> LimitReached {
         self.compute_reached(self.fuel_used.load(Ordering::Relaxed).max(self.limits.compute))
     }
@@ -170,7 +169,7 @@ impl Meter {
         self.reach(LimitName::Compute, self.limits.compute.to_string(), used.to_string())
     }
 
-    /// Whether the wall clock has run out.
+    /// Checks whether the wall clock has run out.
     pub(crate) fn check_time(&self) -> Result<(), LimitReached> {
         let now = clock::now();
         if !self.is_overdue() {
@@ -188,13 +187,13 @@ impl Meter {
         Err(self.reach(LimitName::Wall, self.limits.wall.to_string(), used))
     }
 
-    /// The limit of a command whose changes could not be stored in time, and were rolled back.
+    /// Returns the limit of a command whose changes could not be stored in time and were rolled back.
     pub(crate) fn too_late_to_store(&self) -> LimitReached {
         let used = whole_millis(clock::now() - self.started).to_string();
         LimitReached { limit: LimitName::Wall, value: self.limits.wall.to_string(), used, rolled_back: true }
     }
 
-    /// Takes memory, or refuses and takes nothing.
+    /// Charges memory, or refuses and charges nothing.
     pub(crate) fn take_memory(&self, bytes: u64) -> bool {
         let allowed = self.limits.memory.0.saturating_sub(self.files.load(Ordering::Relaxed));
         let taken = self
@@ -212,8 +211,8 @@ impl Meter {
         }
     }
 
-    /// Counts what the files of a sandbox in memory take, or refuses and keeps the last count. What is there before the
-    /// command begins cannot be refused: it leaves the guests the less.
+    /// Charges the files of a sandbox in memory, or refuses and keeps the last charge. Files that exist before the command starts
+    /// cannot be refused: they reduce the memory of the guests.
     pub(crate) fn hold_files(&self, bytes: u64) -> bool {
         let held = self.files.load(Ordering::Relaxed);
         let is_first = held == 0;
@@ -225,12 +224,12 @@ impl Meter {
         true
     }
 
-    /// Gives memory back.
+    /// Returns memory.
     pub(crate) fn return_memory(&self, bytes: u64) {
         self.memory.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Says that a process died; if memory had been refused before, that is the limit it died of.
+    /// Records that a process died; if it had been refused memory before, that limit is the cause.
     pub(crate) fn process_died(&self) -> Option<LimitReached> {
         self.memory_refused.load(Ordering::Relaxed).then(|| {
             let LimitReached { limit, value, used, .. } = self.memory_refusal();
@@ -238,7 +237,7 @@ impl Meter {
         })
     }
 
-    /// The limit that refused memory to a process which then failed by itself: the command goes on.
+    /// Returns the limit that refused memory to a process that then failed by itself: the command continues.
     pub(crate) fn memory_refusal(&self) -> LimitReached {
         let (peak, files) = (self.memory_peak.load(Ordering::Relaxed), self.files.load(Ordering::Relaxed));
         let used = if files > self.limits.memory.0 / 4 {
@@ -249,8 +248,8 @@ impl Meter {
         LimitReached { limit: LimitName::Memory, value: self.limits.memory.to_string(), used, rolled_back: false }
     }
 
-    /// Takes memory for output that is kept; small output fits after everything else is taken, so that a process that
-    /// ran out of memory can still report it.
+    /// Charges memory for captured output; small output fits even if everything else is used, so that a process that ran out of
+    /// memory can still report it.
     pub(crate) fn take_output_memory(&self, bytes: u64) -> bool {
         if self.take_memory(bytes) {
             return true;
@@ -261,7 +260,7 @@ impl Meter {
         left.is_ok()
     }
 
-    /// Takes room for output: how many of the `wanted` bytes may still be kept, and whether the limit is now met.
+    /// Charges output: returns how many of the `wanted` bytes may still be kept, and whether the limit is now reached.
     pub(crate) fn take_output(&self, wanted: u64) -> (u64, Option<LimitReached>) {
         let before = self.output.fetch_add(wanted, Ordering::Relaxed);
         let room = self.limits.output.0.saturating_sub(before);
@@ -281,7 +280,7 @@ impl Meter {
         Err(self.reach(LimitName::Commands, self.limits.commands.to_string(), used.to_string()))
     }
 
-    /// Checks how often one loop has gone round.
+    /// Checks the number of iterations of one loop.
     pub(crate) fn check_loop(&self, rounds: u64) -> Result<(), LimitReached> {
         if rounds <= self.limits.loop_iterations {
             return Ok(());
@@ -289,8 +288,8 @@ impl Meter {
         Err(self.reach(LimitName::LoopIterations, self.limits.loop_iterations.to_string(), rounds.to_string()))
     }
 
-    /// Takes a place for a process, or refuses: `None` when too many are alive (the guest sees EAGAIN), an error when
-    /// too many were started in all.
+    /// Charges a process, or refuses: `None` if too many are running (the guest sees EAGAIN), an error if too many were started
+    /// in total.
     pub(crate) fn start_process(&self) -> Result<Option<()>, LimitReached> {
         let alive = u64::from(self.limits.processes);
         if self.processes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < alive).then_some(n + 1)).is_err() {
@@ -305,7 +304,7 @@ impl Meter {
         Err(self.reach(LimitName::ProcessStarts, self.limits.process_starts.to_string(), starts.to_string()))
     }
 
-    /// Gives a process's place back.
+    /// Releases a process.
     pub(crate) fn end_process(&self) {
         self.processes.fetch_sub(1, Ordering::Relaxed);
     }
@@ -320,7 +319,7 @@ impl Meter {
         self.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// What was used so far.
+    /// Returns the usage so far.
     pub(crate) fn usage(&self) -> Usage {
         Usage {
             fuel: self.fuel_used.load(Ordering::Relaxed),
@@ -334,7 +333,7 @@ impl Meter {
         }
     }
 
-    // The first limit met is the one that is told; later ones follow from it.
+    // Only the first reached limit is reported; later ones are consequences.
     fn reach(&self, limit: LimitName, value: String, used: String) -> LimitReached {
         self.reached.get_or_init(|| LimitReached { limit, value, used, rolled_back: false }).clone()
     }
@@ -385,8 +384,8 @@ mod tests {
         assert_eq!(output.take_output(3).0, 0);
     }
 
-    // G7, T-REL-05: the last moment is allowed, the one after it is not; moments are the monotonic clock's, whatever the wall
-    // clock is set to.
+    // G7, T-REL-05: the last moment is allowed, the next one is not; the monotonic clock is used, regardless of changes of the
+    // wall clock.
     #[test]
     fn t_rel_05_wall_time_ends_after_exactly_its_value() {
         const MOMENT: Duration = Duration::from_nanos(1);

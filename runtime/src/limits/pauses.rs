@@ -1,6 +1,6 @@
 //! Time that does not count: while the host prepares something, and while a person decides.
 //!
-//! Each pause has an end of its own, so that nothing waits for ever. Pauses that overlap count once.
+//! Each pause has its own end, so that nothing waits forever. Overlapping pauses count once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use crate::clock;
 #[derive(Debug, Default)]
 pub(crate) struct Pauses {
     ongoing: Mutex<Option<Ongoing>>,
-    // Looked at by every call of a guest, so without the lock.
+    // Read by every call of a guest, so without the lock.
     count: AtomicU64,
     excused_nanos: AtomicU64,
 }
 
-/// The clock stands still.
+/// The clock is paused.
 #[derive(Clone, Copy, Debug)]
 struct Ongoing {
     since: Instant,
@@ -30,7 +30,7 @@ impl Pauses {
         self.ongoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the clock until the result is dropped, for at most so long.
+    /// Pauses the clock until the result is dropped, for at most this long.
     pub(crate) fn begin(self: &Arc<Self>, longest: Duration) -> Pause {
         let now = clock::now();
         let until = now.checked_add(longest).unwrap_or(now);
@@ -44,23 +44,23 @@ impl Pauses {
         Pause(Arc::clone(self))
     }
 
-    /// When the clock has stood still for too long; `None` while it runs.
+    /// Returns the time at which the clock has been paused for too long; `None` while it runs.
     pub(crate) fn until(&self) -> Option<Instant> {
         if self.count.load(Ordering::Acquire) == 0 { None } else { self.lock().map(|ongoing| ongoing.until) }
     }
 
-    /// How long it may stand still; `None` while it runs.
+    /// Returns the maximum duration of the pause; `None` while it runs.
     pub(crate) fn longest(&self) -> Option<Duration> {
         self.lock().map(|ongoing| ongoing.longest)
     }
 
-    /// Time that did not count.
+    /// Returns the time that did not count.
     pub(crate) fn excused(&self) -> Duration {
         Duration::from_nanos(self.excused_nanos.load(Ordering::Acquire))
     }
 }
 
-/// The clock stands still while this lives.
+/// Pauses the clock while it lives.
 #[derive(Debug)]
 pub(crate) struct Pause(Arc<Pauses>);
 
@@ -70,7 +70,7 @@ impl Drop for Pause {
         if self.0.count.load(Ordering::Acquire) == 1
             && let Some(Ongoing { since, until, .. }) = ongoing.take()
         {
-            // Before the count: whoever sees that the clock runs sees what did not count.
+            // Updated before the count, so that a thread that sees the clock running sees the excused time.
             let stood = clock::now().min(until).saturating_duration_since(since);
             let nanos = u64::try_from(stood.as_nanos()).unwrap_or(u64::MAX);
             self.0.excused_nanos.fetch_add(nanos, Ordering::AcqRel);

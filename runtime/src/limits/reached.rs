@@ -1,48 +1,48 @@
-//! A limit that was met: which one, how much it allowed, how much was used, and what to do.
+//! A reached limit: its name, the allowed and used amounts, and a hint.
 
 use std::fmt;
 
 use presets::LimitName;
 
-/// A command met a limit.
+/// A limit reached by a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitReached {
-    /// Which limit.
+    /// The limit.
     pub limit: LimitName,
-    /// What it allows, with its unit.
+    /// The allowed amount, with its unit.
     pub value: String,
-    /// What the command had used or asked for, with its unit.
+    /// The amount that the command used or requested, with its unit.
     pub used: String,
     /// Whether the command's changes were rolled back because they could not be stored in time; otherwise they were kept.
     pub rolled_back: bool,
 }
 
 impl LimitReached {
-    /// What to do about it.
+    /// Returns a hint.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self.limit {
             LimitName::Compute => "do less work per command, or use a preset with more `compute`",
             LimitName::Wall => "split the work into several commands, or use a preset with a longer `wall` time",
-            LimitName::Memory => "work on the data in pieces, keep the sandbox in a file, or use a preset with more `memory`",
+            LimitName::Memory => "process the data in pieces, store the sandbox in a file, or use a preset with more `memory`",
             LimitName::Output => "write the output to a file and read the part you need",
             LimitName::Disk | LimitName::File | LimitName::Inodes | LimitName::Names => {
-                "remove files you no longer need, or use a wider preset"
+                "remove files you no longer need, or use a less restrictive preset"
             }
-            LimitName::Processes | LimitName::ProcessStarts => "start fewer programs: shell builtins cost none",
+            LimitName::Processes | LimitName::ProcessStarts => "start fewer programs; shell builtins do not count",
             LimitName::Descriptors => "close descriptors you no longer need",
-            LimitName::LoopIterations => "use a tool that loops by itself (awk, sed, python), or a wider preset",
-            LimitName::Commands => "split the script into several commands, or use a wider preset",
+            LimitName::LoopIterations => "use a tool that loops by itself (awk, sed, python), or a less restrictive preset",
+            LimitName::Commands => "split the script into several commands, or use a less restrictive preset",
             LimitName::CommandText => "put the text into a file and run the file",
             LimitName::Value => "store large values as files",
-            LimitName::Keys => "delete keys you no longer need, or use a wider preset",
-            LimitName::Sessions => "remove sessions you no longer need, or use a wider preset",
-            LimitName::History => "write the output to a file, or use a wider preset",
-            LimitName::Past => "prune old versions, or use a wider preset",
+            LimitName::Keys => "delete keys you no longer need, or use a less restrictive preset",
+            LimitName::Sessions => "remove sessions you no longer need, or use a less restrictive preset",
+            LimitName::History => "write the output to a file, or use a less restrictive preset",
+            LimitName::Past => "prune old versions, or use a less restrictive preset",
         }
     }
 
-    /// The exit code of a command that this limit ended: 124 for time and compute, 137 for memory, 126 for the rest.
+    /// Returns the exit code of a command that this limit ended: 124 for time and compute, 137 for memory, 126 for the rest.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.limit {
@@ -56,7 +56,7 @@ impl LimitReached {
 impl fmt::Display for LimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.limit {
-            // LocalSandbox's own words, which its users match on.
+            // LocalSandbox's texts, on which its users match.
             LimitName::LoopIterations => write!(f, "too many iterations ({}) in one loop", self.value),
             LimitName::Commands => write!(f, "too many commands executed (>{})", self.value),
             limit => write!(f, "limit `{limit}` reached: {} allowed, {} used", self.value, self.used),

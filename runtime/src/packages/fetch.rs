@@ -1,6 +1,6 @@
-//! Packages by name: what pip is asked for, and what is made of the wheels that it fetches.
+//! Packages by name: the arguments for pip, and the handling of the downloaded wheels.
 //!
-//! Starts no program and opens no file: whoever embeds the library runs pip, which only downloads and never runs code of a package.
+//! Starts no program and opens no file: the embedder runs pip, which only downloads and never runs code of a package.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use super::wheel::Wheel;
 use super::{Package, Packages, normalized};
 use crate::Error;
 
-/// What every `pip download` begins with.
+/// The first arguments of every `pip download`.
 const DOWNLOAD: [&str; 4] = ["--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
 
-/// Wheels of pure Python for the sandbox's Python.
+/// Pure-Python wheels for the sandbox's Python.
 const PURE: [&str; 4] = ["--python-version=3.14", "--implementation=py", "--abi=none", "--platform=any"];
 
-/// Wheels with compiled parts for the same Python: of many, the rest works without them.
+/// Wheels with native code for the same Python: many of them work without it.
 const COMPILED: [&str; 9] = [
     "--python-version=3.14",
     "--implementation=cp",
@@ -28,7 +28,7 @@ const COMPILED: [&str; 9] = [
     "--platform=manylinux_2_28_x86_64",
 ];
 
-/// What the scientific Python has compiled in, and this one cannot install.
+/// Packages included in the scientific Python that the core Python cannot install.
 const SCIENTIFIC: [&str; 13] = [
     "contourpy",
     "kiwisolver",
@@ -45,46 +45,46 @@ const SCIENTIFIC: [&str; 13] = [
     "statsmodels",
 ];
 
-/// How deep files of requirements may name each other.
+/// Maximum nesting of requirements files.
 const MAX_INCLUDED: usize = 16;
 
-/// Where packages that are asked for by name come from.
+/// The sources of packages installed by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// Take nothing but the packages themselves, not what they require.
+    /// Whether to install only the packages themselves, without their requirements.
     pub no_deps: bool,
-    /// Directories with wheels.
+    /// Directories of wheels.
     pub find_links: Vec<String>,
-    /// Take nothing but what is in those directories.
+    /// Whether to use only those directories.
     pub offline: bool,
 }
 
-/// The wheels that a call of pip has fetched, by file name; or what it wrote to standard error.
+/// The wheels downloaded by pip, by file name; or pip's standard error.
 pub type Fetched = Result<Vec<(String, Vec<u8>)>, String>;
 
-/// How an installation by name went.
+/// The result of an installation by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Installation {
-    /// What was installed, required packages too.
+    /// The installed packages, including requirements.
     pub installed: Vec<Package>,
-    /// What could not be.
+    /// The packages that could not be installed.
     pub refused: Vec<Refused>,
-    /// What the installed packages require and nobody has brought.
+    /// Missing requirements of the installed packages.
     pub missing: Vec<String>,
 }
 
 /// A package that could not be installed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Refused {
-    /// As it was asked for.
+    /// The name as requested.
     pub name: String,
-    /// Why, with the package that is to blame.
+    /// The reason, with the package that caused it.
     pub reason: String,
-    /// What to do about it.
+    /// A hint.
     pub hint: Option<String>,
 }
 
-/// What was fetched for some names.
+/// The downloads for some names.
 #[derive(Default)]
 struct Catch {
     wheels: Vec<(String, Vec<u8>)>,
@@ -92,15 +92,15 @@ struct Catch {
 }
 
 impl Packages<'_> {
-    /// Installs packages by name, such as `six` or `requests>=2,<3`, with what they require: those that can be installed in one
-    /// transaction, and the others with a reason each. `wheels` are files that are installed with them.
+    /// Installs packages by name, such as `six` or `requests>=2,<3`, with their requirements: those that can be installed in one
+    /// transaction, and the others with a reason each. `wheels` are additional files to install.
     ///
-    /// `pip` is called with arguments for `pip download`, to which it adds the directory. Packages with compiled parts are
-    /// tried without them first, in a sandbox of their own: many have the same in Python.
+    /// `pip` is called with arguments for `pip download`, to which it adds the directory. Packages with native code are first
+    /// tried without it, in a separate sandbox: many have a Python implementation.
     ///
     /// # Errors
     ///
-    /// Returns an error if a name is not one, a wheel file is refused, `pip` cannot be run, or the packages do not fit the quota.
+    /// Returns an error if a name or a wheel file is invalid, `pip` cannot be run, or the packages exceed the quota.
     pub fn install_named(
         &self,
         names: &[String],
@@ -113,7 +113,7 @@ impl Packages<'_> {
             return Err(Error::Invalid(format!("invalid package name `{name}`: expected one such as `six` or `six==1.17.0`")));
         }
         if sources.offline && sources.find_links.is_empty() && !names.is_empty() {
-            return Err(Error::Invalid("no directory with wheels given, and nothing is fetched offline".to_owned()));
+            return Err(Error::Invalid("no directory of wheels given for an offline installation".to_owned()));
         }
         let mut caught = fetch(names, sources, &mut pip)?;
         let given = wheels.len();
@@ -124,7 +124,7 @@ impl Packages<'_> {
             match wheel {
                 Ok(wheel) => checked.push(wheel),
                 Err(reason) if number < given => {
-                    return Err(Error::Invalid(format!("cannot install `{file}`: the wheel is refused: {reason}")));
+                    return Err(Error::Invalid(format!("cannot install `{file}`: invalid wheel: {reason}")));
                 }
                 Err(reason) => caught.refused.push(Refused { name: named_by(file).to_owned(), reason, hint: None }),
             }
@@ -143,7 +143,7 @@ impl Packages<'_> {
                 None => wanted.extend(needed),
             }
         }
-        // The last of two wheels of one package is that of the file that was named.
+        // Of two wheels of one package, the named file wins.
         let chosen: Vec<&Wheel> = checked.iter().filter(|wheel| wanted.contains(&normalized(&wheel.package().name))).collect();
         if !chosen.is_empty() {
             let compiled = trial.compile(&chosen)?;
@@ -154,7 +154,7 @@ impl Packages<'_> {
     }
 }
 
-// All names together, which lets pip choose versions that fit; one by one when that fails, so that the good ones are found.
+// All names together, which lets pip choose compatible versions; one by one if that fails, to find the installable ones.
 fn fetch(names: &[String], sources: &Sources, pip: &mut impl FnMut(&[String]) -> Result<Fetched, Error>) -> Result<Catch, Error> {
     if names.is_empty() {
         return Ok(Catch::default());
@@ -177,7 +177,7 @@ fn fetch(names: &[String], sources: &Sources, pip: &mut impl FnMut(&[String]) ->
         }
     }
     if refused.is_empty() {
-        // Each can be had, and not all of them at once.
+        // Each can be installed, but not all of them at once.
         refused.extend(names.iter().map(|name| Refused { name: name.clone(), reason: last_word(&reason), hint: None }));
         return Ok(Catch { wheels: Vec::new(), refused });
     }
@@ -189,7 +189,7 @@ fn fetch(names: &[String], sources: &Sources, pip: &mut impl FnMut(&[String]) ->
     Ok(Catch { wheels, refused })
 }
 
-// Pure wheels if there are; otherwise those with compiled parts, and pure ones of the same versions where both exist.
+// Pure wheels if available; otherwise those with native code, and pure ones of the same versions if both exist.
 fn together(
     names: &[String],
     sources: &Sources,
@@ -220,7 +220,7 @@ fn arguments(tags: &[&str], sources: &Sources, no_deps: bool, names: &[String]) 
     arguments
 }
 
-/// A name with extras, versions and conditions; no address, which pip might run code for.
+/// Returns whether a text is a name with extras, versions and conditions; not a URL, for which pip might run code.
 fn is_requirement(text: &str) -> bool {
     let (name, condition) = text.split_once(';').unwrap_or((text, "="));
     condition.contains(['<', '>', '='])
@@ -229,11 +229,11 @@ fn is_requirement(text: &str) -> bool {
         && condition.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-=<>!~*+ ()'\",".contains(letter))
 }
 
-/// The names in a file of requirements, one to a line. `read` returns the text of a file that is named in it with `-r`.
+/// Returns the names in a requirements file, one per line. `read` returns the text of a file included with `-r`.
 ///
 /// # Errors
 ///
-/// Returns an error that names the line if it is neither a requirement, nor `-r FILE`, nor a comment.
+/// Returns an error with the line number if it is neither a requirement, nor `-r FILE`, nor a comment.
 pub fn requirements(text: &str, read: &mut dyn FnMut(&str) -> Result<String, Error>) -> Result<Vec<String>, Error> {
     requirements_below(text, read, MAX_INCLUDED)
 }
@@ -244,13 +244,13 @@ fn requirements_below(
     depth: usize,
 ) -> Result<Vec<String>, Error> {
     if depth == 0 {
-        return Err(Error::Invalid("files of requirements name each other in a circle".to_owned()));
+        return Err(Error::Invalid("requirements files include each other in a cycle".to_owned()));
     }
     let mut names = Vec::new();
     // A backslash at the end continues a line.
     for (number, line) in (1..).zip(text.replace("\\\n", " ").lines()) {
         let line = line.split_once(" #").map_or(line, |(before, _)| before).trim();
-        // What the file has on a package's hashes is not looked at: `RECORD` is.
+        // Hashes of packages in the file are ignored: `RECORD` is checked.
         let line = line.split_once(" --hash").map_or(line, |(before, _)| before).trim();
         let file = ["-r", "--requirement"]
             .into_iter()
@@ -261,7 +261,7 @@ fn requirements_below(
             None if line.is_empty() || line.starts_with('#') => {}
             None if is_requirement(line) => names.push(line.to_owned()),
             None => {
-                return Err(Error::Invalid(format!("line {number} of the requirements is not a name and versions: `{line}`")));
+                return Err(Error::Invalid(format!("invalid requirement on line {number}: `{line}`")));
             }
         }
     }
@@ -284,14 +284,14 @@ fn pinned(file: &str) -> Option<String> {
     Some(format!("{}=={}", parts.next()?, parts.next()?)).filter(|name| is_requirement(name))
 }
 
-// A package and what it requires, among those that were fetched.
+// A package and its requirements, among the downloaded ones.
 fn closure(name: &str, wheels: &[Wheel], alone: bool) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![name.to_owned()];
     while let Some(name) = open.pop() {
         let Some(wheel) = wheels.iter().find(|wheel| normalized(&wheel.package().name) == name) else { continue };
         if found.insert(name) && !alone {
-            // Conditions are pip's to judge: what does not hold was not fetched. Extras bring their own.
+            // pip evaluates conditions: packages whose condition is false were not downloaded. Extras bring their own.
             open.extend(wheel.all_requirements().iter().map(|requirement| normalized(name_of(requirement))));
         }
     }
@@ -307,7 +307,7 @@ fn not_found(name: &str, stderr: &str) -> Refused {
     });
     let reason = match culprit {
         Some(culprit) if culprit != normalized(name_of(name)) => {
-            format!("it needs `{culprit}`, which pip cannot find as a wheel")
+            format!("it requires `{culprit}`, which pip cannot find as a wheel")
         }
         Some(_) => "pip cannot find it as a wheel".to_owned(),
         None => reason,
@@ -317,28 +317,30 @@ fn not_found(name: &str, stderr: &str) -> Refused {
 
 fn blamed(name: &str, culprit: &str, reason: &str) -> Refused {
     let reason = if name == culprit {
-        format!("it does not work without its compiled part: {reason}")
+        format!("it does not work without its native code: {reason}")
     } else {
-        format!("it needs `{culprit}`, which does not work without its compiled part: {reason}")
+        format!("it requires `{culprit}`, which does not work without its native code: {reason}")
     };
     Refused { name: name.to_owned(), reason, hint: Some(hint_for(culprit)) }
 }
 
 fn hint_for(culprit: &str) -> String {
     if SCIENTIFIC.contains(&culprit) {
-        return format!("the scientific Python has `{culprit}`: `sandlite guests add python-sci`, then `--python sci`");
+        return format!(
+            "use the scientific Python, which includes `{culprit}`: `sandlite guests add python-sci`, then `--python sci`"
+        );
     }
-    "only packages that work in pure Python can be installed".to_owned()
+    "install a package that works in pure Python".to_owned()
 }
 
-// pip's last word, which is the one that says it.
+// pip's last error line, which states the reason.
 fn last_word(stderr: &str) -> String {
     let said = stderr.lines().rev().find_map(|line| line.trim().strip_prefix("ERROR: "));
     let reason = said.or_else(|| stderr.lines().rev().find(|line| !line.trim().is_empty()));
-    reason.unwrap_or("pip does not say why").trim().to_owned()
+    reason.unwrap_or("no reason given by pip").trim().to_owned()
 }
 
-// What the installed ones require and nobody has brought; conditions on other systems are left out.
+// Missing requirements of the installed packages; conditions for other systems are omitted.
 fn missing(installed: &[Package], there: &[Package]) -> Vec<String> {
     let known: Vec<_> = there.iter().map(|package| normalized(&package.name)).collect();
     let needed = installed.iter().flat_map(|package| &package.requires).filter(|requirement| !requirement.contains(';'));
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!(names.unwrap(), ["six==1.17.0", "from-more", "flask    >=3"]);
         for line in ["--index-url https://x", "-e .", "git+https://x", "./wheels/x.whl"] {
             let error = requirements(&format!("six\n{line}\n"), &mut |_| Ok(String::new())).unwrap_err();
-            assert_eq!(error.to_string(), format!("line 2 of the requirements is not a name and versions: `{line}`"));
+            assert_eq!(error.to_string(), format!("invalid requirement on line 2: `{line}`"));
         }
     }
 
@@ -378,7 +380,7 @@ mod tests {
         let mut read = |_: &str| Ok("-r self.txt\n".to_owned());
         assert_eq!(
             requirements("-r self.txt\n", &mut read).unwrap_err().to_string(),
-            "files of requirements name each other in a circle"
+            "requirements files include each other in a cycle"
         );
     }
 
@@ -387,14 +389,14 @@ mod tests {
         let stderr = "ERROR: Could not find a version that satisfies the requirement numpy>=2 (from pandas)\n\
                       ERROR: No matching distribution found for numpy>=2\n";
         let refused = not_found("pandas", stderr);
-        assert_eq!(refused.reason, "it needs `numpy`, which pip cannot find as a wheel");
-        assert!(refused.hint.unwrap().starts_with("the scientific Python has `numpy`"));
+        assert_eq!(refused.reason, "it requires `numpy`, which pip cannot find as a wheel");
+        assert!(refused.hint.unwrap().starts_with("use the scientific Python, which includes `numpy`"));
         assert_eq!(
             not_found("nosuch==1", "ERROR: No matching distribution found for nosuch==1").reason,
             "pip cannot find it as a wheel"
         );
         assert_eq!(not_found("x", "something else\n").reason, "something else");
-        assert_eq!(blamed("a", "b", "no").reason, "it needs `b`, which does not work without its compiled part: no");
+        assert_eq!(blamed("a", "b", "no").reason, "it requires `b`, which does not work without its native code: no");
     }
 
     #[test]

@@ -4,22 +4,22 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// A line for a file.
+/// Formats the line of a file.
 pub(super) fn line(name: &str, content: &[u8]) -> String {
     format!("{},{},{}", quoted(name), hash(content), content.len())
 }
 
-/// A file's hash, as `RECORD` writes it.
+/// Returns a file's hash in the format of `RECORD`.
 pub(super) fn hash(content: &[u8]) -> String {
     format!("sha256={}", URL_SAFE_NO_PAD.encode(Sha256::digest(content)))
 }
 
-/// The names of a record.
+/// Returns the names in a record.
 pub(super) fn names(text: &str) -> Vec<String> {
     rows(text).map(|[name, _, _]| name).collect()
 }
 
-/// Name, hash and size of each file.
+/// Returns name, hash and size of each file.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = [String; 3]> {
     text.lines().filter(|line| !line.is_empty()).map(row)
 }

@@ -1,5 +1,5 @@
-//! Wheels tried before they are installed, in a sandbox of their own that has nothing else: whether those that lost their compiled
-//! part still work, and their modules compiled by the Python that will import them.
+//! Wheels are tried in a separate sandbox before they are installed: whether those without their native code still work, and to
+//! compile their modules with the Python that will import them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{SITE_PACKAGES, normalized};
 use crate::host::Host;
 use crate::{Command, Error, Sandbox};
 
-/// The code that compiles modules until the time is over; prints how many it has done.
+/// The code that compiles modules until the deadline and prints the number compiled.
 const COMPILE: &str = "\
 import py_compile, sys, time
 names, end, done = sys.stdin.read().splitlines(), time.monotonic() + 20, 0
@@ -26,13 +26,13 @@ for name in names:
 print(done)
 ";
 
-/// How long the import of a package may take.
+/// Maximum duration of a package's import.
 const IMPORT_TIME: Duration = Duration::from_secs(60);
 
-/// Modules that are handed over at once.
+/// Number of modules processed at once.
 const AT_ONCE: usize = 4_000;
 
-/// A compiled module, beside the file that it was made of.
+/// A compiled module and its source file.
 pub(super) type Compiled = BTreeMap<String, Vec<u8>>;
 
 /// The sandbox.
@@ -49,7 +49,7 @@ impl Trial {
         Ok(Self { sandbox })
     }
 
-    /// The packages that cannot be imported without the compiled part that they lost, and why.
+    /// Returns the packages that cannot be imported without their native code, and the reasons.
     pub(super) fn broken(&mut self, wheels: &[Wheel]) -> Result<Vec<(String, String)>, Error> {
         let mut broken = Vec::new();
         for wheel in wheels.iter().filter(|wheel| wheel.is_stripped()) {
@@ -65,7 +65,7 @@ impl Trial {
         Ok(broken)
     }
 
-    /// The modules of these wheels, compiled. What cannot be compiled is left out, as pip does.
+    /// Returns the compiled modules of these wheels. Modules that cannot be compiled are omitted, as by pip.
     pub(super) fn compile(&mut self, wheels: &[&Wheel]) -> Result<Compiled, Error> {
         let names: Vec<String> = wheels.iter().flat_map(|wheel| wheel.sources()).collect();
         let mut compiled = Compiled::new();
@@ -75,7 +75,7 @@ impl Trial {
             let output = self.sandbox.run(Command::python(COMPILE).stdin(batch.join("\n")))?;
             let done: usize = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or_default();
             if done == 0 {
-                // It met a limit: what is not compiled is compiled when it is imported.
+                // It reached a limit: the rest is compiled on import.
                 break;
             }
             rest = rest.get(done..).unwrap_or_default();

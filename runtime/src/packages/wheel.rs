@@ -1,35 +1,35 @@
-//! A wheel: a zip file from anywhere, believed only after every check.
+//! A wheel: an untrusted zip file, used only after all checks.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{BIN, DATA, Package, SITE_PACKAGES, normalized, record};
 
-/// Largest wheel file.
+/// Maximum size of a wheel file.
 pub(super) const MAX_WHEEL_BYTES: usize = 64 << 20;
 
-/// Most files in one.
+/// Maximum number of files in a wheel.
 const MAX_FILES: usize = 20_000;
 
-/// Largest content of all files together.
+/// Maximum total size of all files.
 const MAX_CONTENT_BYTES: usize = 256 << 20;
 
-/// The newest minor version of Python 3 that a wheel may ask for.
+/// The newest minor version of Python 3 that a wheel may require.
 const PYTHON_MINOR: u32 = 14;
 
-/// What scripts are run by.
+/// The interpreter of scripts.
 const INTERPRETER: &str = "#!/usr/bin/python3";
 
-/// A wheel whose files are what its `RECORD` says.
+/// A wheel whose files match its `RECORD`.
 #[derive(Debug)]
 pub(super) struct Wheel {
     /// Its files, by name.
     pub(super) files: Vec<File>,
-    /// `NAME-VERSION`, as its directories have it.
+    /// `NAME-VERSION`, as in its directory names.
     stem: String,
     package: Package,
-    /// What it says it needs, extras too.
+    /// Its requirements, including those of extras.
     requirements: Vec<String>,
-    /// It was compiled, and is without those files.
+    /// Whether it had native code, which was removed.
     stripped: bool,
 }
 
@@ -40,10 +40,10 @@ pub(super) struct File {
     content: Vec<u8>,
 }
 
-/// Where a file goes.
+/// The destination of a file.
 pub(super) struct Target {
     place: Place,
-    /// Below the place's root.
+    /// Relative to the root of the destination.
     pub(super) path: String,
 }
 
@@ -55,7 +55,7 @@ enum Place {
 }
 
 impl Target {
-    /// The directory that `path` is below.
+    /// Returns the root directory of `path`.
     pub(super) fn root(&self) -> &'static str {
         match self.place {
             Place::Library => SITE_PACKAGES,
@@ -64,14 +64,14 @@ impl Target {
         }
     }
 
-    /// Whether it can be run.
+    /// Returns whether it is executable.
     pub(super) fn is_program(&self) -> bool {
         self.place == Place::Programs
     }
 }
 
 impl File {
-    /// Where it goes; nothing for what is not installed.
+    /// Returns the destination; `None` if the file is not installed.
     pub(super) fn target(&self, data_directory: &str) -> Option<Target> {
         let Some(rest) = self.name.strip_prefix(data_directory).and_then(|rest| rest.strip_prefix('/')) else {
             return (!self.name.ends_with(".dist-info/RECORD"))
@@ -87,7 +87,7 @@ impl File {
         Some(Target { place, path: path.to_owned() })
     }
 
-    /// Its content there: scripts name the interpreter of this place.
+    /// Returns the installed content: scripts refer to the interpreter of the sandbox.
     pub(super) fn installed_content(&self, target: &Target) -> Vec<u8> {
         match self.content.strip_prefix(b"#!python") {
             Some(rest) if target.is_program() => {
@@ -100,33 +100,33 @@ impl File {
 }
 
 impl Wheel {
-    /// Reads and checks a wheel; the complaint says what is wrong with it.
+    /// Reads and checks a wheel; the error is the reason.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
         let wheel = Self::read_pure_part(bytes)?;
         if wheel.stripped {
-            return Err(format!("it is for {}, and only pure Python (py3-none-any) runs here", wheel.tags().join(", ")));
+            return Err(format!("it is built for {}; only pure Python (py3-none-any) is supported", wheel.tags().join(", ")));
         }
         Ok(wheel)
     }
 
-    /// The same for a wheel with compiled files, which it then is without: whether it works so is to be tried.
+    /// Same for a wheel with native code, which is removed: whether it works without it must be tried.
     pub(super) fn read_pure_part(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_WHEEL_BYTES {
-            return Err(format!("it has {} bytes, and {MAX_WHEEL_BYTES} are allowed", bytes.len()));
+            return Err(format!("it has {} bytes; the maximum is {MAX_WHEEL_BYTES}", bytes.len()));
         }
         let files = unpack(bytes)?;
         let stem = stem(&files)?;
         let text = |name: &str| find(&files, &format!("{stem}.dist-info/{name}"));
-        let stripped = !is_pure_wheel(&String::from_utf8_lossy(text("WHEEL").ok_or("it has no file WHEEL")?));
-        check_record(&files, &stem, &String::from_utf8_lossy(text("RECORD").ok_or("it has no file RECORD")?))?;
-        let metadata = text("METADATA").ok_or("it has no file METADATA")?;
+        let stripped = !is_pure_wheel(&String::from_utf8_lossy(text("WHEEL").ok_or("missing file WHEEL")?));
+        check_record(&files, &stem, &String::from_utf8_lossy(text("RECORD").ok_or("missing file RECORD")?))?;
+        let metadata = text("METADATA").ok_or("missing file METADATA")?;
         let package = describe(metadata, text("entry_points.txt").unwrap_or_default())
-            .ok_or("METADATA does not name one package and one version")?;
+            .ok_or("METADATA does not contain exactly one name and one version")?;
         let named = stem.split_once('-').is_some_and(|(name, version)| {
             normalized(name) == normalized(&package.name) && same_version(version, &package.version)
         });
         if !named {
-            return Err(format!("METADATA is of {} {}, the directory of {stem}", package.name, package.version));
+            return Err(format!("METADATA describes {} {}, but the directory belongs to {stem}", package.name, package.version));
         }
         check_targets(&files, &stem, &package)?;
         let requirements = fields(metadata, "Requires-Dist");
@@ -134,7 +134,7 @@ impl Wheel {
         if stripped {
             wheel.files.retain(|file| !is_compiled(&file.name));
             if wheel.sources().is_empty() {
-                return Err(format!("it is compiled for {}, without any Python in it", wheel.tags().join(", ")));
+                return Err(format!("it is compiled for {} and contains no Python", wheel.tags().join(", ")));
             }
         }
         Ok(wheel)
@@ -144,17 +144,17 @@ impl Wheel {
         fields(find(&self.files, &format!("{}/WHEEL", self.info_directory())).unwrap_or_default(), "Tag")
     }
 
-    /// Whether it was compiled, and is without those files.
+    /// Returns whether it had native code, which was removed.
     pub(super) fn is_stripped(&self) -> bool {
         self.stripped
     }
 
-    /// What it says it needs, for extras too.
+    /// Returns its requirements, including those of extras.
     pub(super) fn all_requirements(&self) -> &[String] {
         &self.requirements
     }
 
-    /// Where its modules are once it is installed, those of its own tests left out.
+    /// Returns the installed paths of its modules, without its own tests.
     pub(super) fn sources(&self) -> Vec<String> {
         let data = self.data_directory();
         let targets = self.files.iter().filter_map(|file| file.target(&data));
@@ -163,7 +163,7 @@ impl Wheel {
         wanted.map(|target| format!("{SITE_PACKAGES}/{}", target.path)).collect()
     }
 
-    /// The modules that are imported by their own names, but for private ones.
+    /// Returns its top-level modules, except private ones.
     pub(super) fn modules(&self) -> Vec<String> {
         let top = self.sources().into_iter().filter_map(|path| {
             let path = path.strip_prefix(SITE_PACKAGES)?.trim_start_matches('/').to_owned();
@@ -173,34 +173,34 @@ impl Wheel {
         top.collect()
     }
 
-    /// Refuses a wheel whose file has the name of another package or version: `NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl`.
+    /// Rejects a wheel whose file name does not match its package or version: `NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl`.
     pub(super) fn check_file_name(&self, file: &str) -> Result<(), String> {
-        let Some(name) = file.strip_suffix(".whl") else { return Err(format!("its file `{file}` does not end in .whl")) };
+        let Some(name) = file.strip_suffix(".whl") else { return Err(format!("the file name `{file}` does not end in .whl")) };
         let mut parts = name.split('-');
         let (name, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let is_of = normalized(name) == normalized(&self.package.name) && same_version(version, &self.package.version);
         if is_of && (3..=4).contains(&parts.count()) {
             return Ok(());
         }
-        Err(format!("it is {} {}, which its file name `{file}` does not say", self.package.name, self.package.version))
+        Err(format!("it contains {} {}, which does not match its file name `{file}`", self.package.name, self.package.version))
     }
 
-    /// What it is.
+    /// Returns the package.
     pub(super) fn package(&self) -> Package {
         self.package.clone()
     }
 
-    /// Where what is known about it is.
+    /// Returns its metadata directory.
     pub(super) fn info_directory(&self) -> String {
         format!("{}.dist-info", self.stem)
     }
 
-    /// Where files are that do not go to the library.
+    /// Returns the directory of files outside the library.
     pub(super) fn data_directory(&self) -> String {
         format!("{}.data", self.stem)
     }
 
-    /// The programs it brings as functions: name and script.
+    /// Returns its programs that are functions: name and script.
     pub(super) fn scripts(&self) -> Vec<(String, String)> {
         let text = find(&self.files, &format!("{}/entry_points.txt", self.info_directory())).unwrap_or_default();
         entry_points(&String::from_utf8_lossy(text)).into_iter().map(|(name, target)| (name, script(&target))).collect()
@@ -212,7 +212,7 @@ fn same_version(written: &str, version: &str) -> bool {
     written.replace('_', "-") == version.replace('_', "-")
 }
 
-// Every file has a place of its own, none of them in what is known about another package.
+// Every file has its own destination, none of them in the metadata of another package.
 fn check_targets(files: &[File], stem: &str, package: &Package) -> Result<(), String> {
     let (data, own) = (format!("{stem}.data"), format!("{SITE_PACKAGES}/{stem}.dist-info/"));
     let mut places = HashSet::new();
@@ -224,19 +224,19 @@ fn check_targets(files: &[File], stem: &str, package: &Package) -> Result<(), St
             .and_then(|rest| rest.trim_start_matches('/').split('/').next())
             .is_some_and(|top| top.to_ascii_lowercase().ends_with(".dist-info") && !place.starts_with(&own));
         if about_another {
-            return Err(format!("`{}` would describe another package", file.name));
+            return Err(format!("`{}` describes another package", file.name));
         }
         if !places.insert(place) {
-            return Err(format!("`{}` has the same place as another of its files", file.name));
+            return Err(format!("`{}` has the same destination as another file", file.name));
         }
     }
     match package.programs.iter().find(|program| !places.insert(format!("{BIN}/{program}"))) {
-        Some(program) => Err(format!("it brings the program `{program}` twice")),
+        Some(program) => Err(format!("duplicate program `{program}`")),
         None => Ok(()),
     }
 }
 
-/// What a package says of itself.
+/// Parses the metadata of a package.
 pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Package> {
     let values = |key: &'static str| fields(metadata, key).into_iter();
     let only = |key: &'static str| Some(values(key)).and_then(|mut values| values.next().filter(|_| values.next().is_none()));
@@ -246,7 +246,7 @@ pub(super) fn describe(metadata: &[u8], entry_points_text: &[u8]) -> Option<Pack
     Some(Package { name, version, requires, programs })
 }
 
-// The values of a field in the head of a file, which ends with the first empty line.
+// The values of a field in the header of a file, which ends at the first empty line.
 fn fields(text: &[u8], key: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let head = text.split("\n\n").next().unwrap_or_default();
@@ -261,11 +261,11 @@ fn find<'a>(files: &'a [File], name: &str) -> Option<&'a [u8]> {
 fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
     let entries = zip::entries(bytes).map_err(|error| error.to_string())?;
     if entries.len() > MAX_FILES {
-        return Err(format!("it has {} files, and {MAX_FILES} are allowed", entries.len()));
+        return Err(format!("it has {} files; the maximum is {MAX_FILES}", entries.len()));
     }
     let (mut files, mut seen, mut left) = (Vec::new(), HashSet::new(), MAX_CONTENT_BYTES);
     for entry in entries {
-        let name = std::str::from_utf8(entry.name).map_err(|_| "a name in it is not UTF-8")?.to_owned();
+        let name = std::str::from_utf8(entry.name).map_err(|_| "a file name is not UTF-8")?.to_owned();
         check_name(&name)?;
         if entry.is_symlink() {
             return Err(format!("`{name}` is a symbolic link"));
@@ -274,31 +274,31 @@ fn unpack(bytes: &[u8]) -> Result<Vec<File>, String> {
             continue;
         }
         if !seen.insert(name.clone()) {
-            return Err(format!("`{name}` is there twice"));
+            return Err(format!("duplicate file `{name}`"));
         }
-        let content = entry.content(left).map_err(|reason| format!("`{name}` cannot be unpacked: {reason}"))?;
+        let content = entry.content(left).map_err(|reason| format!("cannot unpack `{name}`: {reason}"))?;
         left -= content.len();
         files.push(File { name, content });
     }
     Ok(files)
 }
 
-// A name that stays below the directory it is put in.
+// A name that stays below its directory.
 fn check_name(name: &str) -> Result<(), String> {
     let inner = name.strip_suffix('/').unwrap_or(name);
     let fits = inner.split('/').all(|part| !matches!(part, "" | "." | "..") && part.len() <= 255);
     if fits && name.len() <= 1024 && !name.contains(['\\', '\0', '\n', '\r']) {
         return Ok(());
     }
-    Err(format!("{name:?} is no name for a file"))
+    Err(format!("invalid file name {name:?}"))
 }
 
 fn stem(files: &[File]) -> Result<String, String> {
     let tops: HashSet<_> = files.iter().filter_map(|file| file.name.split_once('/')?.0.strip_suffix(".dist-info")).collect();
     match tops.into_iter().collect::<Vec<_>>().as_slice() {
         [stem] if stem.contains('-') => Ok((*stem).to_owned()),
-        [] => Err("it has no directory .dist-info".to_owned()),
-        _ => Err("it has more than one directory .dist-info".to_owned()),
+        [] => Err("missing directory .dist-info".to_owned()),
+        _ => Err("more than one directory .dist-info".to_owned()),
     }
 }
 
@@ -308,7 +308,7 @@ fn is_pure_wheel(wheel: &str) -> bool {
         && fields(wheel.as_bytes(), "Root-Is-Purelib").iter().all(is_library)
 }
 
-/// Whether a file of a wheel is for a machine: a library, or what one was compiled from.
+/// Returns whether a file of a wheel is native: a library, or its source.
 fn is_compiled(name: &str) -> bool {
     let (directory, file) = name.rsplit_once('/').unwrap_or(("", name));
     let ending = file.rsplit('.').next().unwrap_or_default();
@@ -332,14 +332,14 @@ fn check_record(files: &[File], stem: &str, text: &str) -> Result<(), String> {
     let rows: HashMap<String, (String, String)> = record::rows(text).map(|[name, hash, size]| (name, (hash, size))).collect();
     let unhashed = ["RECORD", "RECORD.jws", "RECORD.p7s"].map(|name| format!("{stem}.dist-info/{name}"));
     for File { name, content } in files.iter().filter(|file| !unhashed.contains(&file.name)) {
-        let Some((hash, size)) = rows.get(name) else { return Err(format!("`{name}` is not in its RECORD")) };
+        let Some((hash, size)) = rows.get(name) else { return Err(format!("`{name}` is not listed in RECORD")) };
         let sized = size.is_empty() || size.parse() == Ok(content.len());
         if *hash != record::hash(content) || !sized {
-            return Err(format!("`{name}` is not the file that its RECORD describes"));
+            return Err(format!("`{name}` does not match RECORD"));
         }
     }
     match rows.keys().find(|name| !unhashed.contains(name) && !files.iter().any(|file| file.name == **name)) {
-        Some(missing) => Err(format!("`{missing}` is in its RECORD and not there")),
+        Some(missing) => Err(format!("`{missing}` is listed in RECORD but missing")),
         None => Ok(()),
     }
 }
@@ -351,7 +351,7 @@ struct EntryPoint {
     function: String,
 }
 
-// What `entry_points.txt` says of programs; lines that make no sense are left out.
+// The programs in `entry_points.txt`; invalid lines are ignored.
 fn entry_points(text: &str) -> Vec<(String, EntryPoint)> {
     let mut found = Vec::new();
     let mut wanted = false;

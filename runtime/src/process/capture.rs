@@ -1,16 +1,16 @@
-//! Captured output: where a command's stdout and stderr end up, and how its caller reads them while it runs.
+//! Captured output: the destination of a command's stdout and stderr, and how its caller reads them while it runs.
 //!
-//! Output beyond the output limit is not kept; the command ends and its caller is told (T-DOS-06).
+//! Output beyond the limit is discarded; the command ends and its caller is notified (T-DOS-06).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::wait::Waiters;
 
-/// Called with each piece of output as it comes.
+/// Callback invoked with each piece of output.
 pub(crate) type Sink = Box<dyn FnMut(&[u8]) + Send>;
 
-/// Bytes that a reader may be behind before the command waits for it: what a pipe holds.
+/// Number of unread bytes after which the command waits for its reader: the capacity of a pipe.
 const WINDOW: usize = super::pipe::CAPACITY;
 
 /// A stream's output so far.
@@ -30,7 +30,7 @@ struct Kept {
     is_closed: bool,
 }
 
-/// Somebody who may read while the command runs.
+/// A reader that may read while the command runs.
 #[derive(Clone, Copy, Default)]
 struct Reader {
     position: usize,
@@ -49,7 +49,7 @@ impl Capture {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the first `keep` of `bytes`; the caller has charged them.
+    /// Stores the first `keep` of `bytes`; the caller has charged them.
     pub(crate) fn push(&self, bytes: &[u8], keep: usize) {
         let mut kept = self.lock();
         let head = bytes.get(..keep).unwrap_or(bytes);
@@ -65,7 +65,7 @@ impl Capture {
         }
     }
 
-    /// Whether a reader that the command waits for has fallen behind; registers the calling thread for the moment it has not.
+    /// Returns whether a reader that the command waits for has fallen behind, and registers the calling thread for the change.
     pub(crate) fn is_behind(&self) -> bool {
         let is_behind = || {
             let kept = self.lock();
@@ -77,7 +77,7 @@ impl Capture {
         }
     }
 
-    /// Takes the output, and whether something was not kept. A reader keeps what it has not read.
+    /// Takes the output, and whether some was discarded. A reader keeps its unread part.
     pub(crate) fn take(&self) -> (Vec<u8>, bool) {
         let mut kept = self.lock();
         let start = kept.bytes.len() - kept.unread();
@@ -95,22 +95,22 @@ impl fmt::Debug for Capture {
     }
 }
 
-/// The end of a capture that belongs to the command. Dropping it is the end of the output.
+/// The command's end of a capture. Dropping it ends the output.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureWriter(Arc<Capture>);
 
 impl CaptureWriter {
-    /// What processes write to.
+    /// Returns the end that processes write to.
     pub(crate) fn capture(&self) -> &Arc<Capture> {
         &self.0
     }
 
-    /// Also passes each piece on as it comes.
+    /// Also passes each piece to a callback.
     pub(crate) fn set_sink(&self, sink: Sink) {
         self.0.lock().sink = Some(sink);
     }
 
-    /// The other end.
+    /// Returns the other end.
     pub(crate) fn reader(&self) -> CaptureReader {
         self.0.lock().reader = Some(Reader::default());
         CaptureReader(Arc::clone(&self.0))
@@ -121,7 +121,7 @@ impl Drop for CaptureWriter {
     fn drop(&mut self) {
         let mut kept = self.0.lock();
         kept.is_closed = true;
-        // Whatever it holds may wait for this end.
+        // The callback may hold a thread that waits for this end.
         let sink = kept.sink.take();
         drop(kept);
         drop(sink);
@@ -129,19 +129,19 @@ impl Drop for CaptureWriter {
     }
 }
 
-/// The end of a capture that its caller reads.
+/// The caller's end of a capture.
 #[derive(Debug)]
 pub(crate) struct CaptureReader(Arc<Capture>);
 
 impl CaptureReader {
-    /// Bytes that can be read now: 0 at the end, `None` when there is nothing yet.
+    /// Returns the number of readable bytes: 0 at the end, `None` if there are none yet.
     pub(crate) fn available(&self) -> Option<usize> {
         let kept = self.0.lock();
         let unread = kept.unread();
         (unread > 0 || kept.is_closed).then_some(unread)
     }
 
-    /// Reads what is there, up to `most` bytes, and lets `read` have it.
+    /// Passes available bytes, up to `most`, to `read`.
     pub(crate) fn read<T>(&self, most: usize, read: impl FnOnce(&[u8]) -> T) -> T {
         let mut kept = self.0.lock();
         let start = kept.reader.map_or(0, |reader| reader.position);
@@ -155,7 +155,7 @@ impl CaptureReader {
         answer
     }
 
-    /// Says whether the command waits for this reader when it falls behind.
+    /// Sets whether the command waits for this reader when it falls behind.
     pub(crate) fn follow(&self, is_following: bool) {
         if let Some(reader) = &mut self.0.lock().reader {
             reader.is_following = is_following;

@@ -1,8 +1,7 @@
-//! Descriptors: the numbers a process knows its open files by, and the open files behind them.
+//! Descriptors: the numbers of a process's open files, and the open files themselves.
 //!
-//! `dup` and `fork` share an [`OpenFile`] and with it the position, as POSIX has it. Descriptor 3 is special: WASI's
-//! libc takes it for the root directory in every `path_*` call, so opens never return it; a script may still put
-//! something there with `dup2`.
+//! `dup` and `fork` share an [`OpenFile`] and with it the position, as in POSIX. Descriptor 3 is special: WASI's libc uses it for
+//! the root directory in every `path_*` call, so opens never return it; a script may still assign it with `dup2`.
 
 mod io;
 
@@ -19,39 +18,39 @@ use super::pipe::{PipeReader, PipeWriter};
 use super::{Capture, MemoryCharge};
 use crate::vfs::{Device, Node, View};
 
-/// The descriptor that stands for the root directory in path calls.
+/// The descriptor of the root directory in path calls.
 pub(crate) const ROOT_DESCRIPTOR: u32 = 3;
 
-/// An open file, shared by every descriptor that names it.
+/// An open file, shared by all its descriptors.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    /// What is open.
+    /// The open object.
     pub(crate) object: Object,
-    /// May be read.
+    /// Whether it is readable.
     pub(crate) readable: bool,
-    /// May be written.
+    /// Whether it is writable.
     pub(crate) writable: bool,
     append: AtomicBool,
     nonblocking: AtomicBool,
     position: Mutex<u64>,
 }
 
-/// What a descriptor can name.
+/// The objects that a descriptor can refer to.
 #[derive(Debug)]
 pub(crate) enum Object {
     /// A regular file.
     File(HeldNode),
     /// A directory.
     Directory(HeldNode),
-    /// Contents made up when the file was opened (`/proc`).
+    /// Content generated when the file was opened (`/proc`).
     Bytes(Arc<[u8]>),
-    /// A file of a source whose content was generated when it was opened.
+    /// A file of a source, with content generated when it was opened.
     Generated(HeldNode, Generated),
     /// The reading end of a pipe.
     Reader(PipeReader),
     /// The writing end of a pipe.
     Writer(PipeWriter),
-    /// A pipe with a name, opened for both.
+    /// A named pipe, opened for both.
     Both(PipeReader, PipeWriter),
     /// A device.
     Device(Device),
@@ -59,7 +58,7 @@ pub(crate) enum Object {
     Capture(Arc<Capture>),
 }
 
-/// A content that was generated, charged to the command as long as it is open.
+/// Generated content, charged to the command while it is open.
 #[derive(Debug)]
 pub(crate) struct Generated {
     /// The content.
@@ -68,7 +67,7 @@ pub(crate) struct Generated {
 }
 
 impl Generated {
-    /// Charges a content.
+    /// Charges content.
     pub(crate) fn new(bytes: Arc<[u8]>, charge: MemoryCharge) -> Self {
         Self { bytes, _charge: charge }
     }
@@ -77,7 +76,7 @@ impl Generated {
 /// A node that stays readable while it is open, unlinked or not.
 pub(crate) struct HeldNode {
     view: Arc<View<Transaction>>,
-    /// Which.
+    /// The node.
     pub(crate) node: Node,
 }
 
@@ -114,23 +113,23 @@ impl OpenFile {
         })
     }
 
-    /// Whether writes go to the end.
+    /// Returns whether writes go to the end.
     pub(crate) fn append(&self) -> bool {
         self.append.load(Ordering::Relaxed)
     }
 
-    /// Whether a call that would block fails instead.
+    /// Returns whether a call that would block fails instead.
     pub(crate) fn nonblocking(&self) -> bool {
         self.nonblocking.load(Ordering::Relaxed)
     }
 
-    /// Changes both.
+    /// Sets both.
     pub(crate) fn set_flags(&self, append: bool, nonblocking: bool) {
         self.append.store(append, Ordering::Relaxed);
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
     }
 
-    /// The node of a directory.
+    /// Returns the node of a directory.
     pub(crate) fn directory(&self) -> Result<Node, Errno> {
         match &self.object {
             Object::Directory(held) => Ok(held.node),
@@ -146,16 +145,16 @@ struct Slot {
     grant: Grant,
 }
 
-/// What a module of the owner may do with a descriptor, in the words of preview1. Our own guests ask for nothing of it.
+/// The rights of a custom module on a descriptor, in preview1 terms. Our own guests do not use them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Grant {
     /// Rights to the open file itself.
     pub(crate) base: u64,
-    /// Rights of what is opened through it.
+    /// Rights of files opened through it.
     pub(crate) inheriting: u64,
     /// Flags that have no effect here and are reported back: every write is part of the command's transaction.
     pub(crate) sync_flags: u16,
-    /// The name of a directory that was open from the start.
+    /// The name of a preopened directory.
     pub(crate) preopen: Option<Arc<str>>,
 }
 
@@ -173,13 +172,13 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// A table with only stdin, stdout and stderr.
+    /// Creates a table with only stdin, stdout and stderr.
     pub(crate) fn new(stdio: [Arc<OpenFile>; 3], limit: u32) -> Self {
         let slots = stdio.into_iter().map(|file| Some(Slot::new(file, false))).collect();
         Self { slots, limit }
     }
 
-    /// The open file behind a number.
+    /// Returns the open file of a number.
     pub(crate) fn get(&self, fd: u32) -> Result<&Arc<OpenFile>, Errno> {
         self.slot(fd).map(|slot| &slot.file).ok_or(Errno::BADF)
     }
@@ -188,14 +187,14 @@ impl Descriptors {
         self.slots.get(fd as usize)?.as_ref()
     }
 
-    /// Names an open file by the lowest free number that is at least `minimum` and not 3.
+    /// Assigns an open file to the lowest free number that is at least `minimum` and not 3.
     pub(crate) fn insert(&mut self, file: Arc<OpenFile>, minimum: u32, close_on_exec: bool) -> Result<u32, Errno> {
         let free = (minimum..self.limit).find(|&fd| fd != ROOT_DESCRIPTOR && self.slot(fd).is_none()).ok_or(Errno::MFILE)?;
         self.put(free, Some(Slot::new(file, close_on_exec)));
         Ok(free)
     }
 
-    /// Makes `to` another name of `fd`.
+    /// Makes `to` a duplicate of `fd`.
     pub(crate) fn duplicate_to(&mut self, fd: u32, to: u32) -> Result<(), Errno> {
         let file = Arc::clone(self.get(fd)?);
         if to >= self.limit {
@@ -214,14 +213,14 @@ impl Descriptors {
         Ok(())
     }
 
-    /// Sets whether a new program loses it.
+    /// Sets whether it is closed on exec.
     pub(crate) fn set_close_on_exec(&mut self, fd: u32, on: bool) -> Result<(), Errno> {
         let slot = self.slots.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::BADF)?;
         slot.close_on_exec = on;
         Ok(())
     }
 
-    /// What a new program gets.
+    /// Closes the descriptors that a new program does not get.
     pub(crate) fn close_for_exec(&mut self) {
         for slot in &mut self.slots {
             if slot.as_ref().is_some_and(|slot| slot.close_on_exec) {
@@ -230,18 +229,18 @@ impl Descriptors {
         }
     }
 
-    /// What the process may do with a descriptor.
+    /// Returns the rights of the process on a descriptor.
     pub(crate) fn grant(&self, fd: u32) -> Result<&Grant, Errno> {
         self.slot(fd).map(|slot| &slot.grant).ok_or(Errno::BADF)
     }
 
-    /// The same, to be changed.
+    /// Returns the same, mutably.
     pub(crate) fn grant_mut(&mut self, fd: u32) -> Result<&mut Grant, Errno> {
         let slot = self.slots.get_mut(fd as usize).and_then(Option::as_mut);
         slot.map(|slot| &mut slot.grant).ok_or(Errno::BADF)
     }
 
-    /// Gives a number an open file, whatever it had before.
+    /// Assigns an open file to a number, replacing the previous one.
     pub(crate) fn set(&mut self, fd: u32, file: Arc<OpenFile>, grant: Grant) -> Result<(), Errno> {
         if fd >= self.limit {
             return Err(Errno::MFILE);
@@ -250,7 +249,7 @@ impl Descriptors {
         Ok(())
     }
 
-    /// Makes `to`, which must be open, what `fd` was, and closes `fd`.
+    /// Moves `fd` to `to`, which must be open, and closes `fd`.
     pub(crate) fn renumber(&mut self, fd: u32, to: u32) -> Result<(), Errno> {
         self.get(to)?;
         let slot = self.slot(fd).cloned().ok_or(Errno::BADF)?;
@@ -259,7 +258,7 @@ impl Descriptors {
         Ok(())
     }
 
-    /// The numbers in use, in order.
+    /// Returns the numbers in use, in order.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         (0u32..).zip(&self.slots).filter(|(_, slot)| slot.is_some()).map(|(fd, _)| fd).collect()
     }

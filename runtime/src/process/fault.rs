@@ -1,4 +1,4 @@
-//! How a host call can go wrong: the guest learns an errno, or the guest ends.
+//! Failures of host calls: the guest receives an errno, or the guest ends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::wait::Interruption;
 use crate::host::Prepared;
 use crate::limits::LimitReached;
 
-/// What a process becomes.
+/// The replacement of a process by another program.
 pub(crate) struct Exec {
-    /// What happens to its descriptors first.
+    /// Changes to its descriptors.
     pub(crate) actions: Vec<Action>,
     /// The program.
     pub(crate) prepared: Prepared,
-    /// What it is told.
+    /// Its arguments and environment.
     pub(crate) start: Start,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Debug for Exec {
     }
 }
 
-// Nobody asks whether two of them are the same program: the same one is the same.
+// Not compared: equal programs are the same program.
 impl PartialEq for Exec {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -37,18 +37,18 @@ impl PartialEq for Exec {
 
 impl Eq for Exec {}
 
-/// Why a process ends. Travels through the engine as the error of the wasm call.
+/// The reason a process ends. Propagated through the engine as the error of the wasm call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// It called `proc_exit`.
     Exit(u8),
-    /// It becomes another program.
+    /// It is replaced by another program.
     Exec(Arc<Exec>),
-    /// A signal ended it, or the command is over; the process knows which.
+    /// A signal ended it, or the command has ended; the process knows which.
     Killed,
     /// It did something that ends a process by this signal.
     Signal(Signal),
-    /// The command met a limit.
+    /// The command reached a limit.
     Limit,
     /// The host's own code panicked in a call of this process; the instance is not run again (T-DOS-10).
     HostPanic,
@@ -83,7 +83,7 @@ impl From<FsError> for Fault {
     }
 }
 
-/// The guest's word for a filesystem error: the one place where the two vocabularies meet.
+/// Returns the guest's errno for a filesystem error. The only conversion between the two.
 fn errno(error: FsError) -> Errno {
     match error {
         FsError::NotPermitted => Errno::PERM,
@@ -104,7 +104,7 @@ fn errno(error: FsError) -> Errno {
         FsError::NameTooLong => Errno::NAMETOOLONG,
         FsError::NotEmpty => Errno::NOTEMPTY,
         FsError::Loop => Errno::LOOP,
-        // `Io`, and whatever a later version adds.
+        // `Io`, and any error added later.
         _ => Errno::IO,
     }
 }

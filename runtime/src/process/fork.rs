@@ -1,8 +1,8 @@
-//! Fork: a second process that begins as a copy of the first.
+//! Fork: a second process that starts as a copy of the first.
 //!
-//! The child is a new instance of the same module with a copy of the parent's linear memory, stack pointer and
-//! descriptors; the host calls its entry for copies with the pointer the parent gave. Frames above the call are not
-//! copied and not needed: the child never returns into them (DESIGN D6).
+//! The child is a new instance of the same module with a copy of the parent's linear memory, stack pointer and descriptors; the
+//! host calls its fork entry with the pointer from the parent. Frames above the call are not copied because the child never
+//! returns into them (DESIGN D6).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::run::{Image, instantiate, on_worker};
 use super::state::Start;
 use super::{Fault, Pid, State};
 
-/// Copies compare this much at a time: a page of the machine, so that untouched pages stay shared.
+/// Granularity of the comparison: a page of the machine, so that untouched pages stay shared.
 const PAGE: usize = 4096;
 
 /// Forks the calling process.
@@ -51,8 +51,8 @@ fn set_stack_pointer(store: &mut Store<State>, instance: &Instance, value: u32) 
     global.set(store, Val::I32(value.cast_signed())).map_err(|_| Errno::NOSYS)
 }
 
-// A fresh instance already shows the module's own image, shared with all others: only what the parent changed is copied.
-// What lies below the stack pointer is dead: the stack comes first in a guest's memory and grows down.
+// A fresh instance already has the module's own image, shared with all others: only changed pages are copied. Data below the
+// stack pointer is dead: the stack comes first in a guest's memory and grows down.
 fn copy_memory(from: &[u8], stack_pointer: u32, store: &mut Store<State>) -> Result<(), Errno> {
     let memory: Memory = store.data().memory.ok_or(Errno::NOSYS)?;
     let missing = from.len().saturating_sub(memory.data_size(&*store)) as u64;

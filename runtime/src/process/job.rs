@@ -1,4 +1,4 @@
-//! All processes of one command, and what they share: the budget, the files, the clock.
+//! All processes of one command, and their shared state: the budget, the files, the clock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,63 +20,63 @@ use crate::run::Shown;
 use crate::tools::Tools;
 use crate::vfs::View;
 
-/// Things that one command can display.
+/// Maximum number of values that one command can display.
 const MOST_SHOWN: usize = 64;
 
 /// A command's processes.
 pub(crate) struct Job {
-    /// The engine they run on.
+    /// The engine.
     pub(crate) host: Host,
-    /// What they may use.
+    /// The limits and usage.
     pub(crate) meter: Meter,
-    /// The files they see.
+    /// The files.
     pub(crate) view: Arc<View<Transaction>>,
-    /// The time they are told.
+    /// The guests' clock.
     pub(crate) clock: GuestClock,
     /// Their random bytes.
     pub(crate) random: Random,
-    /// What they may call of the embedding program.
+    /// The available tools of the embedding program.
     pub(crate) tools: Arc<Tools>,
-    /// The command's row in the history; 0 when it has none.
+    /// The command's row in the history; 0 if it has none.
     pub(crate) run: i64,
     /// Whether the run can be replayed.
     pub(crate) is_recorded: bool,
-    /// The session it is a call of.
+    /// Its session.
     pub(crate) session: Option<Arc<KeptState>>,
-    /// Which files modules of the owner can reach.
+    /// The files that custom modules can reach.
     pub(crate) roots: Roots,
-    /// The memories that their processes left.
+    /// The memories being released.
     pub(crate) reaping: Arc<Reaping>,
-    /// Whose turn it is, in a deterministic run.
+    /// The turns of a deterministic run.
     pub(crate) turns: Option<Turns>,
-    /// The pipes with names that are open.
+    /// The open named pipes.
     pub(crate) fifos: Fifos,
     shown: Mutex<Vec<Shown>>,
     table: Mutex<Table>,
     over: AtomicBool,
-    /// The first process is to be interrupted: what it waits for is over, and it is told at its next tick.
+    /// Whether the first process must be interrupted: its wait ends, and it is notified at its next tick.
     interrupted: AtomicBool,
     alive: Arc<Alive>,
 }
 
-/// What of the embedding program a command's processes can reach, and in whose name.
+/// The functions of the embedding program that a command's processes can reach, and their context.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
-    /// The functions they may call.
+    /// The available functions.
     pub(crate) tools: Arc<Tools>,
-    /// The command's row in the history; 0 when it has none.
+    /// The command's row in the history; 0 if it has none.
     pub(crate) run: i64,
-    /// Whether the run can be replayed: what tools said is then kept whole.
+    /// Whether the run can be replayed: results of tools are then recorded in full.
     pub(crate) is_recorded: bool,
-    /// The session it is a call of.
+    /// Its session.
     pub(crate) session: Option<Arc<KeptState>>,
-    /// The memories that processes of the sandbox left.
+    /// The memories of the sandbox's processes being released.
     pub(crate) reaping: Arc<Reaping>,
-    /// Which files modules of the owner can reach.
+    /// The files that custom modules can reach.
     pub(crate) roots: Roots,
 }
 
-/// Memory that the host holds for a command, drawn from the same pot as the guests' own (T-DOS-03).
+/// Memory that the host holds for a command, charged to the same budget as the guests' own (T-DOS-03).
 #[derive(Debug)]
 pub(crate) struct MemoryCharge {
     job: Arc<Job>,
@@ -84,7 +84,7 @@ pub(crate) struct MemoryCharge {
 }
 
 impl MemoryCharge {
-    /// Takes memory, or nothing.
+    /// Charges memory, or nothing.
     pub(crate) fn take(job: &Arc<Job>, bytes: usize) -> Option<Self> {
         let bytes = bytes as u64;
         job.meter.take_memory(bytes).then(|| Self { job: Arc::clone(job), bytes })
@@ -97,17 +97,18 @@ impl Drop for MemoryCharge {
     }
 }
 
-/// The files of a sandbox in memory, drawn from the same pot as the guests' own memory (T-DOS-03).
+/// The files of a sandbox in memory, charged to the same budget as the guests' own memory (T-DOS-03).
 struct FilesInMemory(Weak<Job>);
 
 impl MemoryBudget for FilesInMemory {
     fn hold(&self, bytes: u64) -> bool {
-        // Without a job the command is over, and what is still written is the host's own.
+        // Without a job the command has ended, and further writes are the host's own.
         self.0.upgrade().is_none_or(|job| job.meter.hold_files(bytes))
     }
 }
 
-/// How many processes still hold the job. Apart from it, so that a process can let go of the job before it says so.
+/// The number of processes that still hold the job. Separate from it, so that a process can release the job before it reports
+/// that.
 #[derive(Debug, Default)]
 pub(crate) struct Alive {
     count: Mutex<usize>,
@@ -119,7 +120,7 @@ impl Alive {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One process less.
+    /// Decrements the count.
     pub(crate) fn leave(&self) {
         let mut count = self.lock();
         *count = count.saturating_sub(1);
@@ -135,7 +136,7 @@ impl Alive {
 }
 
 impl Job {
-    /// A command without processes.
+    /// Creates a command without processes.
     pub(crate) fn new(
         host: Host,
         meter: Meter,
@@ -168,13 +169,13 @@ impl Job {
         })
     }
 
-    /// Counts the files of a sandbox in memory in the command's memory, those that are there already first.
+    /// Charges the files of a sandbox in memory to the command's memory, starting with the existing ones.
     pub(crate) fn charge_files_in_memory(self: &Arc<Self>) -> Result<(), Error> {
         let budget = Arc::new(FilesInMemory(Arc::downgrade(self)));
         Ok(self.view.transaction().set_memory_budget(budget)?)
     }
 
-    /// Keeps something that Python code displays; it counts as output.
+    /// Stores a value that Python code displays; it counts as output.
     pub(crate) fn show(&self, shown: Shown) -> Result<(), Fault> {
         let bytes = shown.data.len() as u64;
         let (_, reached) = self.meter.take_output(bytes);
@@ -192,17 +193,17 @@ impl Job {
         Ok(())
     }
 
-    /// Takes what was displayed.
+    /// Takes the displayed values.
     pub(crate) fn take_shown(&self) -> Vec<Shown> {
         std::mem::take(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The pid table.
+    /// Returns the pid table.
     pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lists a new process, if the limits allow one more.
+    /// Adds a process, if the limits allow it.
     pub(crate) fn add_process(&self, parent: Pid, new_group: bool) -> Result<Arc<Process>, Fault> {
         if self.is_over() {
             return Err(Errno::AGAIN.into());
@@ -216,12 +217,12 @@ impl Job {
         Ok(process)
     }
 
-    /// Notes that a process has ended and nothing of it is left, and lets go of the job.
+    /// Records that a process has ended completely, and releases the job.
     pub(crate) fn process_ended(self: Arc<Self>, pid: Pid, status: WaitStatus) {
         self.table().end(pid, status);
         self.meter.end_process();
         if let Some(turns) = &self.turns {
-            // Whoever comes next must find the command over, and not run on until somebody says so.
+            // The next process must find that the command has ended, instead of running until it is stopped.
             if pid == FIRST {
                 self.over.store(true, Ordering::Release);
                 self.table().kill_others(FIRST);
@@ -233,30 +234,30 @@ impl Job {
         alive.leave();
     }
 
-    /// Waits for a process's first turn, where processes take turns; false when it must not begin any more.
+    /// Waits for a process's first turn in a deterministic run; returns false if it must not start.
     pub(crate) fn begin_turn(&self, process: &Process) -> bool {
         let Some(turns) = &self.turns else { return true };
         turns.begin(process.pid);
         !(process.must_end() || self.is_over())
     }
 
-    /// Waits for a child; `Ok(None)` when `hang` is false and none has ended.
+    /// Waits for a child; `Ok(None)` if `hang` is false and none has ended.
     pub(crate) fn wait_for(&self, process: &Process, which: WaitFor, hang: bool) -> Result<Option<Waited>, Fault> {
         let first = self.table().reap(process.pid, which)?;
         if first.is_some() || !hang {
             return Ok(first);
         }
-        // A child that ends wakes its parent's thread, so there is nothing to register.
+        // A child that ends wakes its parent's thread, so no registration is needed.
         let waited = block(self, process, None, || self.table().reap(process.pid, which).transpose())?;
         Ok(waited.transpose()?)
     }
 
-    /// Whether the command is over and every process of it must end.
+    /// Returns whether the command has ended, so that every process must end.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Ends every process: those that compute, those that wait, those in the database. Does not wait for them.
+    /// Ends every process: computing, waiting or in the database. Does not wait for them.
     pub(crate) fn stop(&self) {
         self.over.store(true, Ordering::Release);
         if self.table().kill_others(0) > 0 {
@@ -264,29 +265,29 @@ impl Job {
         }
     }
 
-    /// Whether the process that the calling thread runs must end.
+    /// Returns whether the process of the calling thread must end.
     pub(crate) fn must_end_here(&self) -> bool {
         self.table().must_end_here()
     }
 
-    /// Interrupts the first process, which may go on (`process/python.rs`).
+    /// Interrupts the first process, which may continue (`process/python.rs`).
     pub(crate) fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Release);
         self.table().wake(FIRST);
         self.host.interrupt();
     }
 
-    /// Whether this process is to be interrupted.
+    /// Returns whether this process must be interrupted.
     pub(crate) fn is_interrupted(&self, process: &Process) -> bool {
         process.pid == FIRST && self.interrupted.load(Ordering::Acquire)
     }
 
-    /// Notes that it was.
+    /// Records that it was.
     pub(crate) fn was_interrupted(&self) {
         self.interrupted.store(false, Ordering::Release);
     }
 
-    /// Ends whatever the first process left behind, and waits until it is gone (T-DOS-05).
+    /// Ends all processes that the first one left behind, and waits for them (T-DOS-05).
     pub(crate) fn finish(&self) {
         self.over.store(true, Ordering::Release);
         if self.table().kill_others(FIRST) > 0 {
@@ -295,10 +296,10 @@ impl Job {
         self.alive.wait_for_none();
     }
 
-    /// What is left of a finished command: what it used, and its uncommitted changes.
+    /// Returns the rest of a finished command: its usage and its uncommitted changes.
     pub(crate) fn take_apart(self: Arc<Self>) -> Result<(Meter, View<Transaction>), Error> {
-        let in_use = || Error::Invalid("a process of the command is still alive".to_owned());
-        // Somebody may be in the middle of killing a command that has just ended by itself.
+        let in_use = || Error::Invalid("a process of the command is still running".to_owned());
+        // Another thread may be killing a command that has just ended by itself.
         let mut shared = self;
         let job = loop {
             match Arc::try_unwrap(shared) {

@@ -1,8 +1,8 @@
 //! A process that outlives its command: its instance is kept and entered again by the next one.
 //!
-//! Only what the guest has in memory is kept. Between two commands the process belongs to a job of its own over an empty
-//! database, with no descriptors: it can touch nothing. An instance that trapped, met a limit or was killed is never
-//! entered again; the next command then starts afresh.
+//! Only the guest's memory is kept. Between two commands the process belongs to a separate job on an empty database, without
+//! descriptors, so it can access nothing. An instance that trapped, reached a limit or was killed is never entered again; the
+//! next command then starts afresh.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,20 +25,20 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Bytes of its memory.
+    /// Returns the size of its memory.
     pub(crate) fn memory(&self) -> u64 {
         self.store.data().memory.map_or(0, |memory| memory.data_size(&self.store) as u64)
     }
 }
 
-/// Where an instance is between two commands.
+/// The job of an instance between two commands.
 pub(crate) struct Idle {
     pub(super) job: Arc<Job>,
     pub(super) process: Arc<Process>,
 }
 
 impl Idle {
-    /// A place in a job that does nothing.
+    /// Creates an idle job.
     pub(crate) fn new(job: Arc<Job>) -> Result<Self, Fault> {
         let process = job.add_process(0, true)?;
         Ok(Self { job, process })
@@ -70,7 +70,7 @@ pub(crate) fn start_kept(
     Ok(finish(Arc::clone(job), process, &ended))
 }
 
-/// Runs a text in a guest that takes one, as a command's first process, and keeps what is in its memory when it returns.
+/// Runs a text in a guest that accepts one, as a command's first process, and returns its memory afterwards.
 pub(crate) fn start_for_memory(
     job: &Arc<Job>,
     (prepared, start): (Prepared, Start),
@@ -123,7 +123,7 @@ fn enter(
     };
     let result = call_entry(&mut store, &instance, entry);
     match result {
-        // Returned: the guest's own stack is empty.
+        // It returned, so the guest's own stack is empty.
         Ok(code) => Ok((code, Some(Kept { store, instance }))),
         Err(ended) => {
             let_go(store);
@@ -132,7 +132,7 @@ fn enter(
     }
 }
 
-/// A descriptor of a process that can touch nothing.
+/// Returns a descriptor that can access nothing.
 pub(super) fn nothing() -> Arc<OpenFile> {
     OpenFile::new(Object::Device(Device::Null), true, true, false)
 }

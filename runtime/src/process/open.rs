@@ -1,4 +1,4 @@
-//! Opening: from a path to an open file of a process, be it a row, a device, a named pipe or a file of `/proc`.
+//! Opening: from a path to an open file of a process: a row, a device, a named pipe or a file of `/proc`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Fault, MemoryCharge, State, proc_files};
 use crate::defaults::USER;
 use crate::vfs::{Node, Thing};
 
-/// How a file is to be opened, in the words of `open(2)`.
+/// The options of `open(2)`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     /// Follow a link at the end of the path.
@@ -25,7 +25,7 @@ pub(crate) struct Opening {
     pub(crate) exclusive: bool,
     /// Fail unless it is a directory.
     pub(crate) directory: bool,
-    /// Remove what is in it.
+    /// Truncate it.
     pub(crate) truncate: bool,
     /// For reading.
     pub(crate) read: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// How to walk a path for it: `O_CREAT|O_EXCL` is about the name itself and does not follow a link there.
+    /// Returns how to resolve the path: `O_CREAT|O_EXCL` applies to the name itself and does not follow a link.
     pub(crate) fn last(&self) -> Last {
         match self.follow {
             _ if self.create && self.exclusive => Last::Entry,
@@ -61,7 +61,7 @@ pub(crate) fn open(state: &State, base: Node, path: &str, how: Opening) -> Resul
     open_found(state, &found, how)
 }
 
-/// Opens what a walk with [`Opening::last`] found.
+/// Opens the result of a walk with [`Opening::last`].
 pub(crate) fn open_found(state: &State, found: &Resolved<Node>, how: Opening) -> Result<Arc<OpenFile>, Fault> {
     let view = &state.job.view;
     let Some((node, _)) = found.node else {
@@ -83,7 +83,7 @@ pub(crate) fn open_found(state: &State, found: &Resolved<Node>, how: Opening) ->
     open_node(state, node, how)
 }
 
-// LocalSandbox's shell creates the directories above what it redirects to, and so do two of its programs.
+// LocalSandbox's shell creates the parent directories of redirections, and so do two of its programs.
 fn creates_parents(state: &State) -> bool {
     let program = state.args.first().and_then(|name| name.rsplit(|&byte| byte == b'/').next());
     state.job.view.creates_parents() && matches!(program, Some(b"bash" | b"sh" | b"touch" | b"tee"))
@@ -134,7 +134,7 @@ fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, F
         Some(Thing::Process(file)) => Object::Bytes(proc_files::content(state, *file).into()),
         Some(_) => Object::Bytes(Arc::default()),
         None if !how.write && !how.truncate => match view.generate(node)? {
-            // Made for this descriptor alone.
+            // Generated for this descriptor only.
             Some(bytes) => {
                 let charge = MemoryCharge::take(&state.job, bytes.len()).ok_or(Errno::NOMEM)?;
                 Object::Generated(HeldNode::new(view, node), Generated::new(bytes, charge))
@@ -142,7 +142,7 @@ fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, F
             None => Object::File(HeldNode::new(view, node)),
         },
         None => {
-            // What is generated says nothing of its size.
+            // The size of generated content is not known.
             if how.truncate && (stat.size > 0 || view.is_lower(node)) {
                 view.truncate(node, 0)?;
             }
@@ -152,7 +152,7 @@ fn open_node(state: &State, node: Node, how: Opening) -> Result<Arc<OpenFile>, F
     Ok(OpenFile::new(object, how.read, how.write, how.append))
 }
 
-// Waits until somebody has opened the other end, as POSIX has it.
+// Waits until the other end is opened, as in POSIX.
 fn open_fifo(state: &State, ino: u64, how: Opening) -> Result<Arc<OpenFile>, Fault> {
     let (job, process) = (&state.job, &state.process);
     let fifo = job.fifos.get(ino, || MemoryCharge::take(job, CAPACITY)).ok_or(Errno::NOMEM)?;

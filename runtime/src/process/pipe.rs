@@ -1,6 +1,6 @@
 //! Pipes: a bounded buffer between two processes.
 //!
-//! Knows nothing of descriptor numbers; `descriptor.rs` holds the ends. A pipe is closed by dropping its last end.
+//! Knows nothing about descriptor numbers; `descriptor.rs` holds the ends. A pipe is closed by dropping its last end.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use super::job::MemoryCharge;
 use super::wait::Waiters;
 
-/// What a pipe holds at most: Linux's own figure, so that programs meet the back-pressure they know.
+/// Capacity of a pipe: Linux's value, so that programs see the expected back-pressure.
 pub(crate) const CAPACITY: usize = 64 << 10;
 
 #[derive(Debug)]
 struct Pipe {
-    // Given back when the last end is gone.
+    // Released when the last end is dropped.
     _charge: Option<MemoryCharge>,
     state: Mutex<PipeState>,
     readers: Waiters,
@@ -26,18 +26,18 @@ struct PipeState {
     buffer: VecDeque<u8>,
     readers: usize,
     writers: usize,
-    // How often each end was opened, ever: a pipe with a name is waited for, and who came may be gone already.
+    // How often each end was opened: an open of a named pipe waits for the other end, which may be closed again already.
     read_opens: u64,
     write_opens: u64,
-    /// A reader found nothing, and nothing was written since.
+    /// Whether a reader found nothing, and nothing was written since.
     is_wanted: bool,
     on_demand: Option<OnDemand>,
-    /// A person types what is read here.
+    /// Whether a person types the input.
     is_terminal: bool,
 }
 
 impl PipeState {
-    /// Nothing in it, and so many of each end.
+    /// Creates an empty pipe with this many of each end.
     fn opened(ends: usize) -> Self {
         let opens = ends as u64;
         Self {
@@ -53,7 +53,7 @@ impl PipeState {
     }
 }
 
-/// Whoever fills a pipe only when it is asked for.
+/// A callback that fills a pipe on demand.
 #[derive(Clone)]
 struct OnDemand(Arc<dyn Fn() + Send + Sync>);
 
@@ -63,15 +63,15 @@ impl fmt::Debug for OnDemand {
     }
 }
 
-/// The end that reads. Dropping it makes writers fail.
+/// The reading end. Dropping it makes writers fail.
 #[derive(Debug)]
 pub(crate) struct PipeReader(Arc<Pipe>);
 
-/// The end that writes. Dropping it lets readers see the end.
+/// The writing end. Dropping it lets readers see the end.
 #[derive(Debug)]
 pub(crate) struct PipeWriter(Arc<Pipe>);
 
-/// A new pipe. Its buffer is paid for by whoever asked for it; a pipe of the embedding program's is not a guest's to pay.
+/// Creates a pipe. Its buffer is charged to the process that requested it; a pipe of the embedding program is not charged.
 pub(crate) fn pipe(charge: Option<MemoryCharge>) -> (PipeReader, PipeWriter) {
     let pipe = Arc::new(Pipe {
         _charge: charge,
@@ -82,12 +82,12 @@ pub(crate) fn pipe(charge: Option<MemoryCharge>) -> (PipeReader, PipeWriter) {
     (PipeReader(Arc::clone(&pipe)), PipeWriter(pipe))
 }
 
-/// The pipes with names that a command's processes have open, by inode.
+/// The named pipes that a command's processes have open, by inode.
 #[derive(Debug, Default)]
 pub(crate) struct Fifos(Mutex<HashMap<u64, Weak<Pipe>>>);
 
 impl Fifos {
-    /// The pipe behind an inode, without ends if nobody has it open; `charge` pays for a new one.
+    /// Returns the pipe of an inode, without ends if it is not open; `charge` pays for a new one.
     pub(crate) fn get(&self, ino: u64, charge: impl FnOnce() -> Option<MemoryCharge>) -> Option<Fifo> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pipe) = open.get(&ino).and_then(Weak::upgrade) {
@@ -105,12 +105,12 @@ impl Fifos {
     }
 }
 
-/// A pipe with a name, being opened.
+/// A named pipe being opened.
 #[derive(Debug)]
 pub(crate) struct Fifo(Arc<Pipe>);
 
 impl Fifo {
-    /// Opens the end that reads; the number tells [`writer_came`](Self::writer_came) what was before.
+    /// Opens the reading end; pass the number to [`writer_came`](Self::writer_came).
     pub(crate) fn reader(&self) -> (PipeReader, u64) {
         let mut state = self.0.lock();
         state.readers += 1;
@@ -121,7 +121,7 @@ impl Fifo {
         (PipeReader(Arc::clone(&self.0)), before)
     }
 
-    /// Opens the end that writes; the number tells [`reader_came`](Self::reader_came) what was before.
+    /// Opens the writing end; pass the number to [`reader_came`](Self::reader_came).
     pub(crate) fn writer(&self) -> (PipeWriter, u64) {
         let mut state = self.0.lock();
         state.writers += 1;
@@ -132,14 +132,14 @@ impl Fifo {
         (PipeWriter(Arc::clone(&self.0)), before)
     }
 
-    /// Whether the other end is open, or was since; registers the calling thread for the moment it is.
+    /// Returns whether the other end is open, or was opened since; registers the calling thread for the change.
     pub(crate) fn writer_came(&self, before: u64) -> bool {
         self.0.readers.register();
         let state = self.0.lock();
         state.writers > 0 || state.write_opens > before
     }
 
-    /// Whether the other end is open, or was since; registers the calling thread for the moment it is.
+    /// Returns whether the other end is open, or was opened since; registers the calling thread for the change.
     pub(crate) fn reader_came(&self, before: u64) -> bool {
         self.0.writers.register();
         let state = self.0.lock();
@@ -147,7 +147,7 @@ impl Fifo {
     }
 }
 
-/// Nobody reads any more.
+/// There is no reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
@@ -156,7 +156,7 @@ impl Pipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // Whoever fills the pipe on demand has had his chance first.
+    // The on-demand callback runs first.
     fn lock_for_reading(&self) -> MutexGuard<'_, PipeState> {
         let mut state = self.lock();
         if !state.buffer.is_empty() || state.writers == 0 {
@@ -171,7 +171,7 @@ impl Pipe {
 }
 
 impl PipeReader {
-    /// Takes what is there, up to the buffer's length: `None` when there is nothing yet, `Some(0)` at the end.
+    /// Reads available bytes, up to the buffer's length: `None` if there are none yet, `Some(0)` at the end.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
         let mut state = self.0.lock_for_reading();
         if state.buffer.is_empty() {
@@ -188,7 +188,7 @@ impl PipeReader {
         Some(length)
     }
 
-    /// Bytes that can be read now; `None` when nothing can and a writer is still there.
+    /// Returns the number of readable bytes; `None` if there are none and a writer exists.
     pub(crate) fn available(&self) -> Option<usize> {
         let state = self.0.lock_for_reading();
         (!state.buffer.is_empty() || state.writers == 0).then_some(state.buffer.len())
@@ -199,24 +199,24 @@ impl PipeReader {
         self.0.readers.register();
     }
 
-    /// Is called whenever a reader finds nothing, by the reader itself: it may write, and must not wait.
+    /// Sets a callback invoked whenever a reader finds nothing, on the reader's thread: it may write, and must not block.
     pub(crate) fn on_demand(&self, ask: impl Fn() + Send + Sync + 'static) {
         self.0.lock().on_demand = Some(OnDemand(Arc::new(ask)));
     }
 
-    /// Makes processes take it for a terminal.
+    /// Makes the pipe appear as a terminal.
     pub(crate) fn make_terminal(&self) {
         self.0.lock().is_terminal = true;
     }
 
-    /// Whether processes take it for a terminal.
+    /// Returns whether the pipe appears as a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.0.lock().is_terminal
     }
 }
 
 impl PipeWriter {
-    /// Puts what fits: `None` when the pipe is full.
+    /// Writes what fits: `None` if the pipe is full.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> Option<Result<usize, Broken>> {
         let mut state = self.0.lock();
         if state.readers == 0 {
@@ -233,7 +233,7 @@ impl PipeWriter {
         Some(Ok(length))
     }
 
-    /// Bytes that can be written now; `None` when the pipe is full and a reader is still there.
+    /// Returns the number of writable bytes; `None` if the pipe is full and a reader exists.
     pub(crate) fn available(&self) -> Option<usize> {
         let state = self.0.lock();
         let room = CAPACITY.saturating_sub(state.buffer.len());
@@ -245,7 +245,7 @@ impl PipeWriter {
         self.0.writers.register();
     }
 
-    /// Whether a reader has found nothing since the last write.
+    /// Returns whether a reader has found nothing since the last write.
     pub(crate) fn is_wanted(&self) -> bool {
         self.0.lock().is_wanted
     }
@@ -255,7 +255,7 @@ impl Drop for PipeReader {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.readers -= 1;
-        // May hold the other end of this very pipe.
+        // May hold the other end of this pipe.
         let mut on_demand = None;
         if state.readers == 0 {
             state.buffer = VecDeque::new();

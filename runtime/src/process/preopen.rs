@@ -1,4 +1,4 @@
-//! The directories that a module of the owner has open from its start.
+//! The preopened directories of a custom module.
 
 use abi::Errno;
 use sqlite_fs::path::Last;
@@ -9,13 +9,13 @@ use super::descriptor::{HeldNode, Object, OpenFile, ROOT_DESCRIPTOR};
 use crate::vfs::ROOT_NODE;
 use crate::wasi::foreign::rights;
 
-/// Which files modules of the owner can reach.
+/// The files that custom modules can reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Roots {
-    /// All that the sandbox has, as its other programs do.
+    /// All files of the sandbox, like its other programs.
     #[default]
     Whole,
-    /// What is below these directories: the names that a module knows them by, and where they are in the sandbox.
+    /// Only files below these directories: the module's names for them, and their paths in the sandbox.
     Only(Vec<(String, String)>),
 }
 
@@ -28,7 +28,7 @@ impl Roots {
     }
 }
 
-/// Gives a module of the owner its descriptors: those that it inherits, with their rights, and from 3 on its directories.
+/// Sets the descriptors of a custom module: the inherited ones with their rights, and its directories from 3 on.
 pub(super) fn preopen(state: &mut State) -> Result<(), Errno> {
     for fd in state.descriptors.numbers() {
         let grant = rights::inherited(state.descriptors.get(fd)?);

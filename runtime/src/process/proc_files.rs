@@ -1,4 +1,4 @@
-//! The files of `/proc`, written for the process that opens them.
+//! The files of `/proc`, generated for the process that opens them.
 
 use super::{Pid, State};
 use crate::defaults::USER;
@@ -39,7 +39,7 @@ pub(super) fn content(state: &State, file: ProcFile) -> Vec<u8> {
     }
 }
 
-// As the kernel keeps it: the program's last name, cut at 15 bytes.
+// As in the kernel: the last component of the program's name, truncated to 15 bytes.
 fn command_name(state: &State) -> String {
     let path = abi::program::meant(&state.args).1.first().map_or(&b"?"[..], Vec::as_slice);
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();

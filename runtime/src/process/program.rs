@@ -15,23 +15,23 @@ use crate::host::Prepared;
 use crate::programs;
 use crate::vfs::{ROOT_NODE, TOOL, Thing};
 
-/// Scripts may be interpreted by scripts; Linux stops at the same depth.
+/// Maximum nesting of script interpreters, as on Linux.
 const MAX_INTERPRETERS: usize = 4;
 
-/// How much of a script is looked at for its `#!` line, as on Linux.
+/// Maximum length of a `#!` line, as on Linux.
 const SHEBANG_BYTES: usize = 256;
 
-/// A guest module, and the program of it that is meant.
+/// A guest module, and the selected program in it.
 type Program = (&'static guests::Guest, &'static str);
 
-/// Why the calling process ends when it becomes another program. What cannot be run is an errno, while there is still somebody
-/// to tell.
+/// Returns the fault that replaces the calling process by another program. A program that cannot be run is an errno, while the
+/// caller still exists.
 pub(crate) fn exec(job: &Job, request: Request) -> Result<Ended, Fault> {
     let (prepared, start) = find(job, &request)?;
     Ok(Ended::Exec(Arc::new(Exec { actions: request.actions, prepared, start })))
 }
 
-/// Finds the program of a request and what it is told.
+/// Finds the program of a request and its arguments.
 pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fault> {
     let text = request.args.iter().chain(&request.env).map(Vec::len).sum::<usize>() as u64;
     if text > job.meter.limits().command_text.0 {
@@ -78,7 +78,8 @@ pub(crate) fn find(job: &Job, request: &Request) -> Result<(Prepared, Start), Fa
     Err(Errno::LOOP.into())
 }
 
-// The words of a command that is a function of the embedding program, as the program `tool` takes them: its name, and a JSON list.
+// The arguments of a command that is a function of the embedding program, in the form of the program `tool`: its name, and a JSON
+// list.
 fn as_tool(job: &Job, path: &str, args: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let name = path.rsplit('/').next().filter(|name| job.view.is_tool(name))?;
     let words: Vec<_> = args.iter().skip(1).map(|word| String::from_utf8_lossy(word)).collect();
@@ -86,7 +87,7 @@ fn as_tool(job: &Job, path: &str, args: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     Some(vec![TOOL.into(), name.into(), words.into_bytes()])
 }
 
-// A program that this sandbox alone has.
+// A program that only this sandbox has.
 fn own(request: &Request, prepared: Prepared, args: Vec<Vec<u8>>) -> (Prepared, Start) {
     (prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() })
 }
@@ -95,12 +96,12 @@ fn started(job: &Job, request: &Request, (guest, program): Program, args: Vec<Ve
     let paused = job.meter.pause();
     let prepared = job.host.prepared(guest).map_err(|_| Errno::NOEXEC)?;
     drop(paused);
-    // Only a module with many programs asks which of them it is.
+    // Only a module with many programs needs to know which one is selected.
     let args = if std::ptr::eq(guest, &guests::SHELL) { abi::program::arguments(program, args) } else { args };
     Ok((prepared, Start { args, env: request.env.clone(), cwd: request.cwd.clone() }))
 }
 
-/// What a copied file is a copy of.
+/// The original of a copied file.
 enum Original {
     Guest(Program),
     Own(Prepared),

@@ -1,33 +1,35 @@
-//! `KeyboardInterrupt` for a CPython that runs: what `PyThreadState_SetAsyncExc` does, from outside.
+//! `KeyboardInterrupt` for a running CPython: the effect of `PyThreadState_SetAsyncExc`, from outside.
 //!
-//! The pinned module exports nothing for it, but CPython describes itself for debuggers: its state begins with a cookie and a table of
-//! offsets (`_Py_DebugOffsets`). Everything that is found there is guest data and only ever leads to two words of the guest's own
-//! memory being written; whatever does not look as expected is left alone.
+//! The pinned module exports nothing for it, but CPython describes itself for debuggers: its state starts with a cookie and a
+//! table of offsets (`_Py_DebugOffsets`). All of it is guest data and can only cause two words of the guest's own memory to be
+//! written; anything unexpected is ignored.
 
-/// How CPython's state begins.
+/// The cookie at the start of CPython's state.
 const COOKIE: &[u8] = b"xdebugpy";
-/// The minor version whose layout is known, as the upper half of `PY_VERSION_HEX`.
+/// The minor version with the known layout, as the upper half of `PY_VERSION_HEX`.
 const VERSION: u32 = 0x030e;
 
-/// Numbers of the table: where they are behind the cookie, eight bytes each.
+/// Positions in the table after the cookie, eight bytes each.
 const AT_VERSION: usize = 1;
 const AT_INTERPRETERS_HEAD: usize = 5;
 const AT_THREADS_HEAD: usize = 9;
 const AT_THREAD_INTERPRETER: usize = 25;
 const AT_THREAD_ID: usize = 27;
 
-/// Sizes of a pointer and of an object's head: a type's name is behind the head of an object of variable size.
+/// Sizes of a pointer and of an object's header: a type's name follows the header of an object of variable size.
 const POINTER: usize = 4;
 const TYPE_NAME: usize = 3 * POINTER;
 const OBJECT_TYPE: usize = POINTER;
 
-/// Texts that are looked at for a type's name: each is one walk through all memory, which the guest may have filled with them (T-DOS-02).
+/// Maximum number of candidate texts for a type's name: each costs one pass through all memory, which the guest may have filled
+/// with them (T-DOS-02).
 const NAMES_MAX: usize = 16;
 
-/// The bit that makes the interpreter look for an exception of another thread's.
+/// The bit that makes the interpreter check for an asynchronous exception.
 const ASYNC_EXCEPTION: u32 = 1 << 3;
 
-/// Makes a running CPython raise `KeyboardInterrupt` at its next instruction; false if this memory is not that of one we know.
+/// Makes a running CPython raise `KeyboardInterrupt` at its next instruction; returns false if this memory does not have the
+/// known layout.
 pub(super) fn interrupt(memory: &mut [u8]) -> bool {
     let Some(Words { breaker, exception }) = find_thread(memory) else { return false };
     let Some(type_) = find_type(memory, b"KeyboardInterrupt") else { return false };
@@ -35,14 +37,14 @@ pub(super) fn interrupt(memory: &mut [u8]) -> bool {
     write(memory, exception, type_) && write(memory, breaker, (bits | ASYNC_EXCEPTION) as usize)
 }
 
-/// Takes an interrupt back that was not noticed.
+/// Withdraws an unnoticed interrupt.
 pub(super) fn forget_interrupt(memory: &mut [u8]) {
     if let Some(words) = find_thread(memory) {
         write(memory, words.exception, 0);
     }
 }
 
-/// Where the thread, of which there is one, has what is written.
+/// The addresses to write for the only thread.
 struct Words {
     breaker: usize,
     exception: usize,
@@ -58,17 +60,17 @@ fn find_thread(memory: &[u8]) -> Option<Words> {
     let follow = |base: usize, offset: usize| word(memory, base.checked_add(offset)?).map(|address| address as usize);
     let interpreter = follow(state, offset(AT_INTERPRETERS_HEAD)?).filter(|&address| address != 0)?;
     let thread = follow(interpreter, offset(AT_THREADS_HEAD)?).filter(|&address| address != 0)?;
-    // A thread knows its interpreter: so this is one.
+    // A thread refers to its interpreter, which confirms the address.
     if follow(thread, offset(AT_THREAD_INTERPRETER)?)? != interpreter {
         return None;
     }
-    // `eval_breaker` comes behind `interp`, and `async_exc` before `thread_id`.
+    // `eval_breaker` follows `interp`, and `async_exc` precedes `thread_id`.
     let breaker = thread.checked_add(offset(AT_THREAD_INTERPRETER)?)?.checked_add(POINTER)?;
     let exception = thread.checked_add(offset(AT_THREAD_ID)?)?.checked_sub(POINTER)?;
     Some(Words { breaker, exception })
 }
 
-// The type of this name: what has a pointer to the name where types have it, and is an object of type `type`.
+// Finds the type with this name: an object of type `type` whose name pointer points to the name.
 fn find_type(memory: &[u8], name: &[u8]) -> Option<usize> {
     let text = [b"\0", name, b"\0"].concat();
     let mut from = 0;
@@ -129,7 +131,7 @@ mod tests {
         memory[100..108].copy_from_slice(COOKIE);
         let before = memory.clone();
         assert!(!interrupt(&mut memory));
-        // A table that leads nowhere.
+        // A table with invalid offsets.
         memory[108..116].copy_from_slice(&u64::from(VERSION << 16).to_le_bytes());
         assert!(!interrupt(&mut memory));
         memory[108..116].copy_from_slice(&before[108..116]);
@@ -137,7 +139,7 @@ mod tests {
         assert!(!interrupt(&mut []) && !interrupt(&mut COOKIE.to_vec()));
     }
 
-    // T-DOS-02: walking through 64 MB for each of three million names would take hours.
+    // T-DOS-02: scanning 64 MB for each of three million names would take hours.
     #[test]
     fn a_memory_full_of_names_is_given_up_soon() {
         let memory = b"\0KeyboardInterrupt\0".repeat((64 << 20) / 19);

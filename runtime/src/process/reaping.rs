@@ -1,7 +1,7 @@
-//! Large memories that processes leave: the system takes their pages back on another thread, and the answer does not wait.
+//! Releasing large memories of ended processes: the system frees their pages on another thread, so that the result does not wait.
 //!
-//! They still count: the next command of the sandbox waits until the pages are gone, so that two commands never hold the
-//! memory of both.
+//! They still count: the next command of the sandbox waits until the pages are freed, so that two commands never hold the memory
+//! of both.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -16,17 +16,17 @@ use crate::limits::Meter;
 use crate::random::Random;
 use crate::vfs::View;
 
-/// A smaller memory goes at once: that takes less than handing it over.
+/// Smaller memories are freed at once, which is faster than handing them over.
 const LARGE: usize = 32 << 20;
 
-/// The memories of one sandbox's processes that are being taken back.
+/// The memories of one sandbox's processes that are being freed.
 #[derive(Debug, Default)]
 pub(crate) struct Reaping {
     memories: Mutex<usize>,
     changed: Condvar,
 }
 
-/// One memory that is being taken back.
+/// A memory that is being freed.
 struct Reaped(Arc<Reaping>);
 
 impl Reaping {
@@ -39,7 +39,7 @@ impl Reaping {
         Reaped(Arc::clone(self))
     }
 
-    /// Waits until none is left.
+    /// Waits until all are freed.
     pub(crate) fn wait(&self) {
         let mut memories = self.lock();
         while *memories > 0 {
@@ -56,7 +56,7 @@ impl Drop for Reaped {
     }
 }
 
-/// Lets go of a process that has ended, with all that it holds.
+/// Releases a process that has ended, with all its resources.
 pub(super) fn let_go(mut store: Store<State>) {
     let is_large = store.data().memory.is_some_and(|memory| memory.data_size(&store) >= LARGE);
     if !is_large {
@@ -64,21 +64,21 @@ pub(super) fn let_go(mut store: Store<State>) {
     }
     let job = Arc::clone(&store.data().job);
     let Some(idle) = nowhere(&job) else { return };
-    // Its files and its share of the budget go now.
+    // Its files and its share of the budget are released now.
     let start = Start { args: Vec::new(), env: Vec::new(), cwd: Vec::new() };
     let descriptors = Descriptors::new([nothing(), nothing(), nothing()], 3);
     store.data_mut().move_to(idle.job, idle.process, descriptors, start, 0);
     let reaped = job.reaping.begin();
     let host = job.host.clone();
     drop(job);
-    // Without a thread the store is dropped here, with the work.
+    // Without a thread the store is dropped here, with the closure.
     let _ = host.run_on_worker(move || {
         drop(store);
         drop(reaped);
     });
 }
 
-// A place in a job that does nothing, over an empty database.
+// An idle job on an empty database.
 fn nowhere(job: &Job) -> Option<Idle> {
     let meter = Meter::new(job.meter.limits().clone());
     let view = Arc::new(View::of_nothing().ok()?);

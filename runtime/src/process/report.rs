@@ -1,7 +1,7 @@
-//! What the host adds to a process's standard error when a limit made it fail: which limit, and its value.
+//! The host's message on a process's standard error when a limit made it fail: the limit and its value.
 //!
-//! A process that is refused memory may exit with a status and words of its own, and a process that overflows its stack looks
-//! like any other segmentation fault. Neither names the limit, so the host does (promise 5).
+//! A process that is refused memory may exit with its own status and message, and a stack overflow looks like any other
+//! segmentation fault. Neither names the limit, so the host does (guarantee 5).
 
 use guests::Entry;
 use presets::ByteSize;
@@ -9,12 +9,12 @@ use presets::ByteSize;
 use super::State;
 use crate::host::{SCIENTIFIC_STACK, WASM_STACK};
 
-/// Names the memory limit: the process was refused memory, and failed.
+/// Reports the memory limit: the process was refused memory, and failed.
 pub(super) fn memory(state: &State) {
     write(state, &state.job.meter.memory_refusal().to_string());
 }
 
-/// Names the stack limit: the process recursed too deeply.
+/// Reports the stack limit: the process recursed too deeply.
 pub(super) fn stack(state: &State) {
     let allowed = match state.prepared.entry {
         Entry::Turn(_) => SCIENTIFIC_STACK,
@@ -24,7 +24,7 @@ pub(super) fn stack(state: &State) {
     write(state, &format!("stack overflow: {allowed} allowed"));
 }
 
-// Descriptor 2 may be closed, or its reader gone: then nobody wants to know.
+// Descriptor 2 may be closed, or have no reader: then the message is dropped.
 fn write(state: &State, text: &str) {
     if let Ok(file) = state.descriptors.get(2) {
         let _ = file.write(&state.job, &state.process, format!("sandlite: {text}\n").as_bytes());

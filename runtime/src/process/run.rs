@@ -1,4 +1,4 @@
-//! Running a process: a store, an instance, the call, and what its end means.
+//! Running a process: a store, an instance, the call, and its outcome.
 //!
 //! After a trap, a limit or a kill the store is dropped and never entered again (GHSA-2hw9).
 
@@ -20,20 +20,20 @@ use super::{Ended, Fault, Job, Pid, Process, State, program, python, report};
 use crate::Error;
 use crate::host::{Code, Prepared};
 
-/// The exit status of a program that is there and cannot be run, as shells have it.
+/// The exit status of a program that exists but cannot be run, as in shells.
 const CANNOT_RUN: u8 = 126;
 
 /// A process that is ready to run.
 pub(super) enum Image {
-    /// A program from its beginning.
+    /// A program from its start.
     Program(Box<State>),
-    /// A copy of its parent, at the entry for copies.
+    /// A copy of its parent, at the fork entry.
     Fork {
         /// The child's store, its memory filled.
         store: Box<Store<State>>,
         /// The child's instance.
         instance: Instance,
-        /// What the parent gave to `fork`.
+        /// The argument of `fork`.
         closure: u32,
     },
 }
@@ -50,7 +50,7 @@ pub(crate) fn start(parent: &State, request: &Request) -> Result<Pid, Fault> {
     on_worker(Image::Program(Box::new(state)))
 }
 
-/// Runs a command's first process on the calling thread and answers how it ended.
+/// Runs a command's first process on the calling thread and returns its outcome.
 pub(crate) fn start_first(
     job: &Arc<Job>,
     program: (Prepared, Start),
@@ -71,7 +71,7 @@ pub(super) fn on_worker(image: Image) -> Result<Pid, Fault> {
         run_to_end(image);
     })
     .map_err(|_| {
-        // No thread to be had: the process has ended before it began.
+        // No thread is available: the process ends before it starts.
         job.process_ended(pid, WaitStatus::Signaled(Signal::KILL));
         Fault::Errno(Errno::AGAIN)
     })?;
@@ -87,7 +87,7 @@ impl Image {
     }
 }
 
-// Whatever happens inside, the end is noted: a parent that waits is always woken.
+// The end is recorded in any case, so that a waiting parent is always woken.
 fn run_to_end(image: Image) -> WaitStatus {
     let (job, process) = (Arc::clone(&image.state().job), Arc::clone(&image.state().process));
     process.adopt_thread();
@@ -96,7 +96,7 @@ fn run_to_end(image: Image) -> WaitStatus {
     finish(job, process, &ended)
 }
 
-/// Notes how a process ended, when nothing of it is left.
+/// Records the outcome of a process after all its resources are released.
 pub(super) fn finish(job: Arc<Job>, process: Arc<Process>, ended: &Ended) -> WaitStatus {
     let status = match ended {
         Ended::Exit(code) => WaitStatus::Exited(*code),
@@ -113,7 +113,7 @@ pub(super) fn finish(job: Arc<Job>, process: Arc<Process>, ended: &Ended) -> Wai
     status
 }
 
-// Runs an image and whatever programs it becomes.
+// Runs an image and all programs that replace it.
 fn run(image: Image) -> Ended {
     let mut ended = match image {
         Image::Fork { mut store, instance, closure } => {
@@ -157,7 +157,7 @@ fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
     Ok((ended, store))
 }
 
-/// Calls a guest's entry: the status it returns, or why it ends without.
+/// Calls a guest's entry and returns its status, or the reason it ended.
 pub(super) fn call_entry(store: &mut Store<State>, instance: &Instance, entry: Entry) -> Result<u8, Ended> {
     if let (Some(told), Some(memory)) = (store.data().prepared.told, store.data().memory) {
         memory.write(&mut *store, told as usize, &[0]).map_err(|_| Ended::HostPanic)?;
@@ -180,7 +180,7 @@ fn call_turn(store: &mut Store<State>, instance: &Instance, name: &str, text: (u
     on_own_stack(function.call_async(&mut *store, text))
 }
 
-/// Calls the entry of a guest that takes a text, with one.
+/// Calls the entry of a guest that accepts a text.
 pub(super) fn call_with_text(store: &mut Store<State>, instance: &Instance, text: &str) -> Result<u8, Ended> {
     let result = give(store, instance, text).and_then(|text| match store.data().prepared.entry {
         Entry::Turn(name) => call_turn(store, instance, name, text),
@@ -189,7 +189,7 @@ pub(super) fn call_with_text(store: &mut Store<State>, instance: &Instance, text
     outcome(store, instance, result)
 }
 
-// Puts a text into memory that the guest allots: where it is, and how long.
+// Writes a text to memory allocated by the guest, and returns its address and length.
 fn give(store: &mut Store<State>, instance: &Instance, text: &str) -> wasmtime::Result<(u32, u32)> {
     let length = u32::try_from(text.len())?;
     let allocate = instance.get_typed_func::<u32, u32>(&mut *store, guests::scientific::ALLOCATE)?;
@@ -199,7 +199,7 @@ fn give(store: &mut Store<State>, instance: &Instance, text: &str) -> wasmtime::
     Ok((place, length))
 }
 
-// The status that an entry returned, or why it ended without.
+// The status that an entry returned, or the reason it ended.
 fn outcome(store: &mut Store<State>, instance: &Instance, result: wasmtime::Result<u32>) -> Result<u8, Ended> {
     let returned = result.is_ok();
     match meaning(store, instance, result) {
@@ -218,7 +218,7 @@ fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) 
     }
 }
 
-/// A store with its limits set, and an instance in it: nothing of the guest has run yet (R2).
+/// Creates a store with its limits, and an instance in it, without running any guest code (R2).
 pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ended> {
     let job = Arc::clone(&state.job);
     let Some(module) = state.prepared.module().cloned() else { return Err(Ended::HostPanic) };
@@ -253,7 +253,7 @@ fn interrupt(mut store: StoreContextMut<'_, State>) {
     }
 }
 
-// An instance is refused when its memory does not fit the budget, or when no slot is free. Its start function may also end it.
+// An instance fails if its memory exceeds the budget, or if no slot is free. Its start function may also end it.
 fn refused(store: &mut Store<State>, job: &Job, error: &wasmtime::Error) -> Ended {
     let settled = settle_fuel(store.as_context_mut());
     if let Some(ended) = error.downcast_ref::<Ended>() {
@@ -268,8 +268,8 @@ fn refused(store: &mut Store<State>, job: &Job, error: &wasmtime::Error) -> Ende
     }
 }
 
-// Guests run on stacks that the engine allots, with guard pages, so that the caller's own stack size does not matter
-// (T-DOS-09). Nothing inside ever waits as a future does: the first poll is the whole run.
+// Guests run on stacks that the engine allocates, with guard pages, so that the caller's own stack size does not matter
+// (T-DOS-09). Nothing inside awaits: the first poll is the whole run.
 fn on_own_stack<T>(call: impl Future<Output = wasmtime::Result<T>>) -> wasmtime::Result<T> {
     match pin!(call).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
@@ -325,7 +325,7 @@ fn trapped(store: &mut Store<State>, instance: Option<&Instance>, trap: &Trap) -
     Ended::Signal(Signal::SEGV)
 }
 
-// A guest's own stack lies at the start of its memory: below it there is nothing, and its pointer wraps around.
+// A guest's own stack is at the start of its memory: below it there is nothing, and its pointer wraps around.
 fn has_no_stack_left(store: &mut Store<State>, instance: &Instance) -> bool {
     let pointer = instance.get_global(&mut *store, abi::STACK_POINTER).and_then(|pointer| pointer.get(&mut *store).i32());
     pointer.is_some_and(|pointer| pointer < 0)

@@ -1,6 +1,6 @@
-//! What a process carries: its descriptors, arguments and place, and its share of the command's budget.
+//! The state of a process: its descriptors, arguments and directory, and its share of the command's budget.
 //!
-//! Lives in the wasm store, so only the process's own thread touches it.
+//! Stored in the wasm store, so only the process's own thread accesses it.
 
 use std::sync::Arc;
 
@@ -28,26 +28,26 @@ pub(crate) struct State {
     pub(crate) umask: u32,
     /// The module it runs.
     pub(crate) prepared: Prepared,
-    /// The answer to its last request through Python's door, until it is fetched.
+    /// The response to its last request through Python's host interface, until it is fetched.
     pub(crate) answer: Vec<u8>,
     /// Its linear memory, once there is an instance.
     pub(crate) memory: Option<Memory>,
-    /// It has been told that the command met a limit, and should be gone.
+    /// Whether it was notified that the command reached a limit and must end.
     pub(crate) told_of_limit: bool,
-    /// It wanted memory that the command's limit did not allow.
+    /// Whether it was refused memory by the command's limit.
     pub(crate) memory_refused: bool,
-    /// It was told to raise an exception, and may not have noticed.
+    /// Whether an exception was requested that it may not have noticed.
     pub(crate) interrupted: bool,
     memory_held: u64,
     fuel_granted: u64,
-    // What of the grant is burnt and paid for.
+    // The used and charged part of the grant.
     fuel_paid: u64,
 }
 
-/// Bytes that the engine keeps for an element of a table.
+/// Size of a table element in the engine, in bytes.
 const TABLE_ELEMENT: u64 = 8;
 
-/// What a new process is told about itself.
+/// The arguments and environment of a new process.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     /// Its arguments.
@@ -59,7 +59,7 @@ pub(crate) struct Start {
 }
 
 impl State {
-    /// A process that has no instance yet.
+    /// Creates a process without an instance.
     pub(crate) fn new(
         job: Arc<Job>,
         process: Arc<Process>,
@@ -89,11 +89,11 @@ impl State {
         }
     }
 
-    /// Becomes another program: same pid, same descriptors but those that close, nothing else.
+    /// Replaces its program: same pid, same descriptors except those closed on exec, nothing else.
     pub(crate) fn become_program(&mut self, start: Start, prepared: Prepared) {
         self.return_memory();
         self.memory_refused = false;
-        // The fuel of the old store is paid for; the new one starts with none.
+        // The fuel of the old store is paid; the new one starts with none.
         (self.fuel_granted, self.fuel_paid) = (0, 0);
         self.descriptors.close_for_exec();
         self.process.reset_caught_dispositions();
@@ -102,7 +102,7 @@ impl State {
         (self.args, self.env, self.cwd) = (args, env, cwd);
     }
 
-    /// Goes on in another job with what it has in memory, and nothing else; false when the memory does not fit there.
+    /// Moves it to another job with its memory and nothing else; returns false if the memory does not fit there.
     pub(crate) fn move_to(
         &mut self,
         job: Arc<Job>,
@@ -124,7 +124,7 @@ impl State {
         fits
     }
 
-    /// Whether the process must end now, and why.
+    /// Returns an error if the process must end now.
     pub(crate) fn check_alive(&self) -> Result<(), Ended> {
         if self.process.must_end() || self.job.is_over() {
             return Err(Ended::Killed);
@@ -142,10 +142,10 @@ impl State {
     }
 }
 
-/// Settles with the command's pot: pays for the fuel burnt since the last time and takes all that is left as the new
-/// grant. Called where a guest is inside a host call, or has none of its frames on the stack.
+/// Settles with the command's budget: pays for the fuel used since the last time and takes all that is left as the new grant.
+/// Called while a guest is inside a host call, or has no frames on the stack.
 pub(crate) fn settle_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), Ended> {
-    // An engine that counts no fuel has no answer: nothing was burnt.
+    // An engine without fuel metering returns an error: nothing was used.
     let Ok(left) = store.get_fuel() else { return Ok(()) };
     let state = store.data_mut();
     let unpaid = state.burnt(left).saturating_sub(state.fuel_paid);
@@ -156,8 +156,8 @@ pub(crate) fn settle_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), E
     granted.map(drop).map_err(|_| Ended::Limit)
 }
 
-/// Pays for what is seen to be burnt while the guest runs on. Its grant stays: a running function counts in a register, and
-/// would write over a new one.
+/// Pays for visible fuel usage while the guest continues. Its grant is kept: a running function counts in a register, and would
+/// overwrite a new one.
 pub(crate) fn pay_fuel(mut store: StoreContextMut<'_, State>) -> Result<(), Ended> {
     let Ok(left) = store.get_fuel() else { return Ok(()) };
     let state = store.data_mut();
@@ -177,7 +177,7 @@ impl ResourceLimiter for State {
         Ok(granted)
     }
 
-    // Tables are memory of the host, too (T-DOS-03).
+    // Tables also use memory of the host (T-DOS-03).
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let more = (desired.saturating_sub(current) as u64).saturating_mul(TABLE_ELEMENT);
         let granted = maximum.is_none_or(|maximum| desired <= maximum) && self.job.meter.take_memory(more);

@@ -1,6 +1,6 @@
-//! The pid table of one command: who is whose child, who has ended and how, who gets which signal.
+//! The pid table of one command: parents and children, ended processes and their status, signals.
 //!
-//! Knows nothing of wasm; `run.rs` runs what is listed here.
+//! Knows nothing about wasm; `run.rs` runs the processes listed here.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ pub(crate) type Pid = u32;
 /// The pid of a command's first process, as on any system.
 pub(crate) const FIRST: Pid = 1;
 
-/// What other threads may know of and do to a process.
+/// The part of a process that other threads may access.
 #[derive(Debug)]
 pub(crate) struct Process {
     /// Its id.
@@ -37,22 +37,22 @@ impl Process {
         })
     }
 
-    /// Says that the calling thread is the one that runs it.
+    /// Registers the calling thread as the one that runs it.
     pub(crate) fn adopt_thread(&self) {
         let _ = self.thread.set(thread::current());
     }
 
-    /// Whether a signal told it to end.
+    /// Returns whether a signal requested its end.
     pub(crate) fn must_end(&self) -> bool {
         self.ending_signal.load(Ordering::Acquire) != 0
     }
 
-    /// The signal that told it to end.
+    /// Returns the signal that requested its end.
     pub(crate) fn ending_signal(&self) -> Option<Signal> {
         Signal::from_raw(self.ending_signal.load(Ordering::Acquire))
     }
 
-    /// Whether a caught signal waits to be looked at.
+    /// Returns whether a caught signal is pending.
     pub(crate) fn has_caught_signal(&self) -> bool {
         self.caught.load(Ordering::Acquire) != 0
     }
@@ -62,7 +62,7 @@ impl Process {
         self.caught.swap(0, Ordering::AcqRel)
     }
 
-    /// Sets what happens on a signal.
+    /// Sets the disposition of a signal.
     pub(crate) fn set_disposition(&self, signal: Signal, disposition: Disposition) -> Disposition {
         let mut dispositions = self.dispositions.lock().unwrap_or_else(PoisonError::into_inner);
         match dispositions.get_mut(usize::from(signal.number() - 1)) {
@@ -71,20 +71,20 @@ impl Process {
         }
     }
 
-    /// What happens on a signal.
+    /// Returns the disposition of a signal.
     pub(crate) fn disposition(&self, signal: Signal) -> Disposition {
         let dispositions = self.dispositions.lock().unwrap_or_else(PoisonError::into_inner);
         dispositions.get(usize::from(signal.number() - 1)).copied().unwrap_or_default()
     }
 
-    /// The ignored signals, as bits of [`Signal::bit`].
+    /// Returns the ignored signals, as bits of [`Signal::bit`].
     pub(crate) fn ignored(&self) -> u64 {
         let dispositions = self.dispositions.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = (1..).zip(dispositions.iter()).filter(|(_, disposition)| **disposition == Disposition::Ignore);
         numbers.filter_map(|(number, _)| Signal::from_raw(number)).fold(0, |mask, signal| mask | signal.bit())
     }
 
-    /// What a new program inherits: ignored stays ignored, caught becomes default.
+    /// Resets dispositions for a new program: ignored stays ignored, caught becomes default.
     pub(crate) fn reset_caught_dispositions(&self) {
         let mut dispositions = self.dispositions.lock().unwrap_or_else(PoisonError::into_inner);
         for slot in dispositions.iter_mut().filter(|slot| **slot == Disposition::Catch) {
@@ -118,7 +118,7 @@ impl Process {
     }
 }
 
-/// Which children a `wait` means.
+/// The children that a `wait` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitFor {
     /// This one.
@@ -145,7 +145,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Lists a new process. Pids are not reused within a command: the limit on starts bounds them.
+    /// Adds a process. Pids are not reused within a command: the limit on starts bounds them.
     pub(crate) fn add(&mut self, parent: Pid, new_group: bool) -> Arc<Process> {
         self.last += 1;
         let pid = self.last;
@@ -162,14 +162,14 @@ impl Table {
         process
     }
 
-    /// Whether the process that the calling thread runs must end. Of those that the thread has run before, none counts.
+    /// Returns whether the process of the calling thread must end, ignoring processes that the thread ran before.
     pub(crate) fn must_end_here(&self) -> bool {
         let here = thread::current().id();
         let mut running = self.entries.values().filter(|entry| entry.ended.is_none()).map(|entry| &entry.process);
         running.any(|process| process.must_end() && process.thread.get().is_some_and(|thread| thread.id() == here))
     }
 
-    /// Notes that a process has ended. Its children become the first process's; its parent is told.
+    /// Records that a process has ended. Its children are adopted by the first process; its parent is notified.
     pub(crate) fn end(&mut self, pid: Pid, status: WaitStatus) {
         for entry in self.entries.values_mut().filter(|entry| entry.parent == pid) {
             entry.parent = FIRST;
@@ -183,7 +183,7 @@ impl Table {
         }
     }
 
-    /// Takes a process off the table that never began.
+    /// Removes a process that never started.
     pub(crate) fn forget(&mut self, pid: Pid) {
         self.entries.remove(&pid);
     }
@@ -217,8 +217,8 @@ impl Table {
         }
     }
 
-    /// Sends a signal: to a process (> 0), to the sender's group (0), to everybody (-1) or to group `-pid`. No signal
-    /// only asks whether somebody is there.
+    /// Sends a signal: to a process (> 0), to the sender's group (0), to everybody (-1) or to group `-pid`. Without a signal it
+    /// only checks whether a target exists.
     pub(crate) fn signal(&self, sender: Pid, pid: i32, signal: Option<Signal>) -> Result<(), Errno> {
         let own_group = self.group(sender);
         let mut found = false;
@@ -240,12 +240,12 @@ impl Table {
         if found { Ok(()) } else { Err(Errno::SRCH) }
     }
 
-    /// The group of a process; 0 when there is no such process.
+    /// Returns the group of a process; 0 if the process does not exist.
     pub(crate) fn group(&self, pid: Pid) -> Pid {
         self.entries.get(&pid).map_or(0, |entry| entry.group)
     }
 
-    /// The parent of a process; 0 for the first.
+    /// Returns the parent of a process; 0 for the first.
     pub(crate) fn parent(&self, pid: Pid) -> Pid {
         self.entries.get(&pid).map_or(0, |entry| entry.parent)
     }
@@ -273,7 +273,7 @@ impl Table {
         }
     }
 
-    /// Tells every process but one to end at once, and answers how many were still running.
+    /// Ends every process but one, and returns how many were still running.
     pub(crate) fn kill_others(&self, survivor: Pid) -> usize {
         let running = self.entries.values().filter(|entry| entry.ended.is_none() && entry.process.pid != survivor);
         running.map(|entry| entry.process.deliver(Signal::KILL)).count()

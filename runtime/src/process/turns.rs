@@ -1,9 +1,9 @@
-//! Turns: in a deterministic run one process of the command runs at a time, and who comes next follows from what has
-//! happened and from nothing else.
+//! Turns: in a deterministic run one process of the command runs at a time, and the next one is determined only by previous
+//! events.
 //!
-//! A process gives its turn away when it must wait, when it ends, and after every so many calls of the host. The turn goes
-//! round by pid to whoever may find something new. When nobody can go on, the clock jumps to the first moment that
-//! somebody waits for: time passes only while nothing else happens.
+//! A process yields its turn when it must wait, when it ends, and after a fixed number of host calls. The turn goes round by pid
+//! to a process that may have news. When no process can continue, the clock jumps to the earliest wake-up time: time passes only
+//! while nothing else happens.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,10 @@ use std::time::{Duration, Instant};
 use super::Pid;
 use crate::clock::{self, GuestClock};
 
-/// Host calls before somebody else has a turn: a process that asks again and again whether another is done must not keep
-/// that other from it.
+/// Number of host calls per turn: a process that polls another one must not starve it.
 const CALLS_PER_TURN: u32 = 64;
 
-/// How often a process whose turn it is not looks whether the command is overdue.
+/// How often a process without the turn checks whether the command is overdue.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Whose turn it is.
@@ -28,16 +27,16 @@ pub(crate) struct Turns(Mutex<Round>);
 struct Round {
     current: Option<Pid>,
     members: BTreeMap<Pid, Member>,
-    /// How often somebody gave up a turn after having done something.
+    /// How often a process yielded its turn after having done something.
     news: u64,
 }
 
 #[derive(Debug, Default)]
 struct Member {
     thread: Option<Thread>,
-    /// The news it has seen and found nothing in; `None` when it can go on anyway.
+    /// The news it has seen without effect; `None` if it can continue anyway.
     seen: Option<u64>,
-    /// When it wants to go on without news, by the guest's monotonic clock.
+    /// Its wake-up time without news, by the guest's monotonic clock.
     until: Option<u64>,
     calls: u32,
 }
@@ -47,7 +46,7 @@ impl Turns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lists a process that has not begun.
+    /// Adds a process that has not started.
     pub(crate) fn join(&self, pid: Pid) {
         self.lock().members.insert(pid, Member::default());
     }
@@ -60,7 +59,7 @@ impl Turns {
         self.wait(pid, clock::now(), true);
     }
 
-    /// Gives the turn away until there is news, or until a moment; `has_done_something` is such news for others.
+    /// Yields the turn until there is news, or until a time; `has_done_something` is such news for others.
     pub(crate) fn give_up(&self, clock: &GuestClock, pid: Pid, until: Option<u64>, has_done_something: bool, deadline: Instant) {
         let mut round = self.lock();
         round.news += u64::from(has_done_something);
@@ -70,11 +69,11 @@ impl Turns {
         }
         round.pass_on(pid, clock);
         drop(round);
-        // It has just looked: it looks again when it is woken, or when it is given the turn.
+        // It has just checked: it checks again when it is woken, or when it gets the turn.
         self.wait(pid, deadline, false);
     }
 
-    /// Counts a call of the host, and lets others go first now and then; true when it did.
+    /// Counts a host call, and yields to others periodically; returns true if it did.
     pub(crate) fn count_call(&self, clock: &GuestClock, pid: Pid) -> bool {
         let mut round = self.lock();
         let Some(member) = round.members.get_mut(&pid) else { return false };
@@ -87,7 +86,7 @@ impl Turns {
         true
     }
 
-    /// Lets others go first.
+    /// Yields to others.
     pub(crate) fn let_others(&self, clock: &GuestClock, pid: Pid) {
         let mut round = self.lock();
         round.news += 1;
@@ -99,7 +98,7 @@ impl Turns {
         self.wait(pid, clock::now(), true);
     }
 
-    /// Takes a process off the list that has ended.
+    /// Removes a process that has ended.
     pub(crate) fn leave(&self, clock: &GuestClock, pid: Pid) {
         let mut round = self.lock();
         round.members.remove(&pid);
@@ -109,8 +108,8 @@ impl Turns {
         }
     }
 
-    // When it is nobody's turn, nobody could go on: whoever is woken from outside, by input or by the deadline, may look. Whoever is
-    // woken while it is another's turn looks after that one, or what woke it would be lost.
+    // If no process has the turn, none could continue: a process that is woken from outside, by input or by the deadline, may
+    // check. A process that is woken during another's turn checks after that one, so that the wake-up is not lost.
     fn wait(&self, pid: Pid, deadline: Instant, mut may_look: bool) {
         loop {
             let mut round = self.lock();
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turn_goes_round_by_pid_to_whoever_may_find_news() {
+    fn the_turn_goes_round_by_pid_to_a_process_with_news() {
         let clock = GuestClock::fixed(Duration::ZERO);
         let mut round = round(&[(1, Some(4), None), (2, Some(5), None), (3, Some(4), None)], 5);
         assert_eq!(round.next(1, &clock), Some(3));

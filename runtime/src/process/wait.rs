@@ -1,8 +1,8 @@
-//! The one blocking wait: it returns on event, deadline or cancel, whatever it waits for.
+//! The only blocking wait: it returns on event, deadline or cancellation.
 //!
 //! Epochs do not reach a thread that is blocked inside a host call (T-DOS-02), so the wait itself must know the command's
-//! deadline. A waiter registers its thread with what it waits for, checks its condition, and parks; whoever changes the
-//! condition unparks it. `Thread::unpark` leaves a token, so a change between check and park is never lost.
+//! deadline. A waiter registers its thread, checks its condition, and parks; the code that changes the condition unparks it.
+//! `Thread::unpark` leaves a token, so a change between check and park is never lost.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -12,13 +12,13 @@ use std::time::Duration;
 use super::{Job, Process};
 use crate::clock::{self, Moment};
 
-/// Shortest sleep between two looks: a deadline can pass unnoticed only while the clock is stopped.
+/// Minimum sleep between two checks: a deadline can pass unnoticed only while the clock is paused.
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// Why a blocked call ends without its event.
+/// The reason a blocked call ends without its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interruption {
-    /// The process must end now: killed, or the command is over or out of time.
+    /// The process must end now: killed, or the command has ended or is out of time.
     End,
     /// A signal that the process catches arrived.
     Signal,
@@ -38,17 +38,17 @@ impl Waiters {
         }
     }
 
-    /// Wakes and forgets everybody registered.
+    /// Wakes and removes all registered threads.
     pub(crate) fn wake(&self) {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         threads.drain(..).for_each(|thread| thread.unpark());
     }
 }
 
-/// Blocks until `ready` has an answer.
+/// Blocks until `ready` returns a value.
 ///
-/// `ready` is asked again after each wake-up; it must register the calling thread with whatever it looks at *before*
-/// looking. `until` is the guest's own time-out: when it passes, the answer is `Ok(None)`.
+/// `ready` is called again after each wake-up; it must register the calling thread with the object it checks *before* checking.
+/// `until` is the guest's own timeout: when it passes, the result is `Ok(None)`.
 pub(crate) fn block<T>(
     job: &Job,
     process: &Process,
@@ -63,7 +63,7 @@ pub(crate) fn block<T>(
         if process.must_end() || job.is_over() {
             return Err(Interruption::End);
         }
-        // What it waits for does not come any more: as if its own time-out had passed.
+        // The event can no longer occur: as if its own timeout had passed.
         if job.is_interrupted(process) {
             return Ok(None);
         }

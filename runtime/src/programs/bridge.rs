@@ -1,7 +1,7 @@
 //! The host bridge: programs of this machine that a sandbox may run, granted by name.
 //!
-//! A call is lent a tree of the sandbox: copied into a private directory, given to the real program in a jail, and what changed is brought
-//! back as part of the run. Nothing of it is there unless the owner granted it, and nothing is granted where the jail does not work.
+//! A call is lent a tree of the sandbox: it is copied into a private directory, passed to the real program in a jail, and changes
+//! are copied back as part of the run. Nothing is granted by default, and nothing at all if the jail does not work.
 
 mod call;
 mod jail;
@@ -14,10 +14,10 @@ use crate::host::Prepared;
 use crate::programs::{Function, Programs, Work, check_name};
 pub(super) use call::run;
 
-/// The program that runs any granted one on a tree that it is told: `host [-p PATH] COMMAND [ARG]…`.
+/// The program that runs any granted one on a given tree: `host [-p PATH] COMMAND [ARG]…`.
 const HOST: &str = "host";
 
-/// What was granted.
+/// The granted programs.
 #[derive(Debug)]
 pub(crate) struct Bridge {
     jail: jail::Tools,
@@ -25,7 +25,7 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// Finds the programs and tries the jail.
+    /// Finds the programs and tests the jail.
     fn new(names: &[String]) -> Result<Self, Error> {
         let refused = |reason: String| Error::HostBridge { reason };
         let mut programs = Vec::new();
@@ -39,17 +39,17 @@ impl Bridge {
         Ok(Self { jail, programs })
     }
 
-    /// The real program of a granted name.
+    /// Returns the real program of a granted name.
     fn program(&self, name: &str) -> Option<&PathBuf> {
         self.programs.iter().find(|(known, _)| known == name).map(|(_, path)| path)
     }
 }
 
-/// Adds the granted programs to those of a sandbox; without one there is no bridge.
+/// Adds the granted programs to those of a sandbox; without any there is no bridge.
 ///
 /// # Errors
 ///
-/// Returns [`Error::HostBridge`] if the jail does not work here or a program is not to be found.
+/// Returns [`Error::HostBridge`] if the jail does not work here or a program cannot be found.
 pub(crate) fn grant(names: &[String], programs: &mut Programs) -> Result<(), Error> {
     if names.is_empty() {
         return Ok(());

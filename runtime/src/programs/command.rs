@@ -1,7 +1,7 @@
 //! Commands of the embedding program: a function with arguments, standard streams and an exit status.
 //!
-//! The function runs on a thread of its own, which nobody can end. So it holds nothing of the command that calls it: what it reads and
-//! writes it asks of the process's thread, and once that is gone every stream is broken and every file is refused.
+//! The function runs on its own thread, which cannot be terminated. So it holds nothing of the command that calls it: its reads
+//! and writes are requests to the process's thread, and after that has ended every stream is broken and every file access fails.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -19,16 +19,16 @@ use crate::process::wait::{Interruption, Waiters, block};
 use crate::process::{Ended, Fault, State};
 use crate::tools::{ToolContext, ToolPause, prefix};
 
-/// Most that is moved at once.
+/// Maximum number of bytes moved at once.
 const PIECE: usize = 64 << 10;
 
-/// Longest complaint of a command that is printed.
+/// Maximum length of a printed error of a command.
 const MAX_COMPLAINT_BYTES: usize = 4 << 10;
 
-/// A command's function: the exit status, or what to print on standard error before it ends with 1.
+/// A command's function: returns the exit status, or a message to print on standard error before it exits with 1.
 pub(crate) type Action = dyn Fn(&mut CommandCall) -> Result<u8, String> + Send + Sync;
 
-/// One call of a command.
+/// A call of a command.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -55,79 +55,80 @@ pub struct CommandCall {
 }
 
 impl CommandCall {
-    /// The words of the command line; the first is the name that it was called by.
+    /// Returns the words of the command line, starting with the name that was called.
     #[must_use]
     pub fn args(&self) -> &[String] {
         &self.args
     }
 
-    /// The environment.
+    /// Returns the environment.
     #[must_use]
     pub fn env(&self) -> &[(String, String)] {
         &self.env
     }
 
-    /// The value of a variable of the environment.
+    /// Returns the value of an environment variable.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The directory it was started in.
+    /// Returns the working directory.
     #[must_use]
     pub fn cwd(&self) -> &str {
         &self.cwd
     }
 
-    /// A path of the sandbox as this call means it: relative ones begin in [`cwd`](Self::cwd).
+    /// Returns an absolute path in the sandbox; relative ones start in [`cwd`](Self::cwd).
     #[must_use]
     pub fn path(&self, path: &str) -> String {
         if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd.trim_end_matches('/')) }
     }
 
-    /// Its standard input, read as it comes.
+    /// Returns its standard input, read on demand.
     #[must_use]
     pub fn stdin(&self) -> CommandInput {
         CommandInput(Arc::clone(&self.line))
     }
 
-    /// Its standard output.
+    /// Returns its standard output.
     #[must_use]
     pub fn stdout(&self) -> CommandOutput {
         CommandOutput { line: Arc::clone(&self.line), fd: 1 }
     }
 
-    /// Its standard error.
+    /// Returns its standard error.
     #[must_use]
     pub fn stderr(&self) -> CommandOutput {
         CommandOutput { line: Arc::clone(&self.line), fd: 2 }
     }
 
-    /// The files as the program that called it sees them, with what the run has changed so far. What is written becomes part of the run.
+    /// Returns the files as the calling program sees them, including the changes of the run so far. Writes become part of the
+    /// run.
     #[must_use]
     pub fn files(&self) -> &RunningFiles {
         self.context.files()
     }
 
-    /// The call as a tool's function sees one.
+    /// Returns the call in the form of a tool's context.
     #[must_use]
     pub fn context(&self) -> &ToolContext {
         &self.context
     }
 
-    /// The row in the history of the run that it is part of.
+    /// Returns the history row of its run.
     #[must_use]
     pub fn run(&self) -> i64 {
         self.context.run()
     }
 
-    /// Whether the process was ended: a function that waits or computes for long asks now and then, and returns.
+    /// Returns whether the process was ended: a long-running function should check this periodically, and return.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.context.is_over()
     }
 
-    /// Stops the run's clock until the result is dropped; see [`ToolContext::pause`].
+    /// Pauses the run's clock until the result is dropped; see [`ToolContext::pause`].
     #[must_use]
     pub fn pause(&self, longest: Duration) -> ToolPause {
         self.context.pause(longest)
@@ -149,7 +150,7 @@ impl Read for CommandInput {
     }
 }
 
-/// The standard output or standard error of a [`CommandCall`]. Nothing is buffered.
+/// The standard output or standard error of a [`CommandCall`]. Unbuffered.
 #[derive(Debug)]
 pub struct CommandOutput {
     line: Arc<Line>,
@@ -168,7 +169,7 @@ impl Write for CommandOutput {
     }
 }
 
-/// What the function wants of its process.
+/// The function's requests to its process.
 enum Asked {
     Read { most: usize },
     Write { fd: u32, bytes: Vec<u8> },
@@ -177,7 +178,7 @@ enum Asked {
 
 type Reply = SyncSender<io::Result<Vec<u8>>>;
 
-/// Where the function's thread and that of its process meet.
+/// The channel between the function's thread and that of its process.
 #[derive(Default)]
 struct Line {
     queue: Mutex<Queue>,
@@ -212,7 +213,7 @@ impl Line {
         Ok(())
     }
 
-    // The process is there as long as its end of the channel is: it never waits for one that is gone.
+    // The process exists as long as its end of the channel: it never waits for one that has ended.
     fn ask(&self, asked: Asked) -> io::Result<Vec<u8>> {
         let (reply, answer) = sync_channel(1);
         self.push(asked, Some(reply))?;
@@ -220,7 +221,7 @@ impl Line {
     }
 }
 
-/// Breaks the line when the process ends, however it does.
+/// Breaks the channel when the process ends, in any way.
 struct Ends<'a>(&'a Line);
 
 impl Drop for Ends<'_> {
@@ -231,7 +232,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Runs a command as a process: how it ended, and what is worth recording.
+/// Runs a command as a process; returns its outcome and the data to record.
 pub(super) fn run(state: &State, name: &str, action: &Arc<Action>) -> (Ended, serde_json::Value) {
     let ended = serve(state, name, action).unwrap_or_else(|fault| match fault {
         Fault::End(ended) => ended,
@@ -263,7 +264,7 @@ fn serve(state: &State, name: &str, action: &Arc<Action>) -> Result<Ended, Fault
     let action = Arc::clone(action);
     let work = move || {
         let result = catch_unwind(AssertUnwindSafe(|| action(&mut call)));
-        // Nobody is there to be told once the process is gone.
+        // After the process has ended, nobody receives this.
         let _ = call.line.push(Asked::End(result.unwrap_or_else(|_| Err("the command panicked".to_owned()))), None);
     };
     thread::Builder::new().name("sandlite command".to_owned()).spawn(work).map_err(|_| Errno::AGAIN)?;
@@ -274,7 +275,7 @@ fn serve(state: &State, name: &str, action: &Arc<Action>) -> Result<Ended, Fault
         });
         let (asked, reply) = match next {
             Ok(Some(next)) => next,
-            // A signal that it cannot know of: the next look finds what there is to do.
+            // A signal that the function cannot see: the next check handles it.
             Err(Interruption::Signal) => {
                 process.take_caught();
                 continue;

@@ -1,5 +1,5 @@
-//! A program that is a function: it runs outside of the engine and has a process like any other, with descriptors, a place in the
-//! pid table and a row of the history.
+//! A program that is a function: it runs outside the engine and has a process like any other, with descriptors, an entry in the
+//! pid table and a row in the history.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::process::{Ended, Fault, State};
 
 /// A program that is a function.
 pub(crate) struct Function {
-    /// The name that it was given.
+    /// Its name.
     pub(crate) name: String,
-    /// What it does.
+    /// Its implementation.
     pub(crate) work: Work,
 }
 
-/// What it does.
+/// The implementation of a function.
 pub(crate) enum Work {
     /// Calls a function of the embedding program.
     Command(Arc<Action>),
-    /// Runs a program of the host: this one, or the one that its arguments name.
+    /// Runs a host program: this one, or the one that its arguments name.
     Host {
-        /// What was granted.
+        /// The granted programs.
         bridge: Arc<Bridge>,
         /// The program.
         program: Option<String>,
@@ -40,7 +40,7 @@ impl Function {
         })
     }
 
-    // The row is begun first: a call that is stopped is in the history, without an end.
+    // The row is started first, so that a call that is stopped is in the history, without an end.
     fn recorded(&self, state: &State) -> Result<Ended, Fault> {
         state.job.meter.count_commands(1)?;
         let words: Vec<_> = state.args.iter().map(|word| String::from_utf8_lossy(word)).collect();
@@ -54,7 +54,7 @@ impl Function {
         let (result, error) = match &ended {
             Ended::Exit(code) => (merged(result, json!({ "exitCode": code })), None),
             Ended::Signal(signal) => (result, Some(format!("killed by signal {}", signal.number()))),
-            _ => (result, Some("the command is over".to_owned())),
+            _ => (result, Some("the command has ended".to_owned())),
         };
         history::finish_own(state.job.view.transaction(), row, &result, error.as_deref()).map_err(|_| abi::Errno::IO)?;
         Ok(ended)

@@ -1,17 +1,17 @@
-//! What a module of the owner must be like before it is compiled: a core module, and small enough that compiling it has an end.
+//! Checks of a custom module before it is compiled: it must be a core module, and small enough to compile in bounded time.
 //!
-//! A compiler's time and memory grow faster than the length of a function, so both are bounded by the longest one (T-DOS-03).
+//! A compiler's time and memory grow faster than the length of a function, so they are bounded by the longest one (T-DOS-03).
 
-/// Largest module.
+/// Maximum size of a module.
 pub(crate) const MAX_BYTES: usize = 256 << 20;
 
-/// Longest function, as engines of browsers have it.
+/// Maximum size of a function, as in browsers' engines.
 const MAX_FUNCTION_BYTES: u32 = 7_654_321;
 
-/// Most functions, as engines of browsers have it.
+/// Maximum number of functions, as in browsers' engines.
 const MAX_FUNCTIONS: u32 = 1_000_000;
 
-/// How a module begins.
+/// The magic number of a module.
 const MAGIC: &[u8] = b"\0asm";
 /// The version of core modules, and that of components.
 const CORE: [u8; 4] = [1, 0, 0, 0];
@@ -24,19 +24,19 @@ const CODE_SECTION: u8 = 10;
 ///
 /// # Errors
 ///
-/// Returns why it is refused.
+/// Returns the reason it is rejected.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() > MAX_BYTES {
-        return Err(format!("it has {} bytes, and {MAX_BYTES} are allowed", bytes.len()));
+        return Err(format!("it has {} bytes; the maximum is {MAX_BYTES}", bytes.len()));
     }
     let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a WebAssembly module")?;
     let (version, mut rest) = rest.split_first_chunk::<4>().ok_or("it is not a WebAssembly module")?;
     match *version {
         CORE => {}
         COMPONENT => return Err("it is a component: only core modules for `wasm32-wasip1` are supported".to_owned()),
-        _ => return Err("its version of WebAssembly is unknown".to_owned()),
+        _ => return Err("unknown version of WebAssembly".to_owned()),
     }
-    // What is broken in another way is the compiler's to report.
+    // The compiler reports other damage.
     while let Some((section, after)) = rest.split_first() {
         let Some((length, after)) = number(after) else { return Ok(()) };
         let Some((body, after)) = after.split_at_checked(length as usize) else { return Ok(()) };
@@ -51,11 +51,11 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
 fn check_code(body: &[u8]) -> Result<(), String> {
     let Some((count, mut rest)) = number(body) else { return Ok(()) };
     if count > MAX_FUNCTIONS {
-        return Err(format!("it has {count} functions, and {MAX_FUNCTIONS} are allowed"));
+        return Err(format!("it has {count} functions; the maximum is {MAX_FUNCTIONS}"));
     }
     while let Some((length, after)) = number(rest) {
         if length > MAX_FUNCTION_BYTES {
-            return Err(format!("one of its functions has {length} bytes, and {MAX_FUNCTION_BYTES} are allowed"));
+            return Err(format!("one of its functions has {length} bytes; the maximum is {MAX_FUNCTION_BYTES}"));
         }
         let Some(after) = after.get(length as usize..) else { break };
         rest = after;
@@ -63,7 +63,7 @@ fn check_code(body: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-// An unsigned number in LEB128, and what follows it.
+// An unsigned LEB128 number, and the rest.
 fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut value: u64 = 0;
     for (index, byte) in bytes.iter().enumerate().take(5) {
@@ -89,11 +89,11 @@ mod tests {
         check_error(b"#!/bin/sh\n", "it is not a WebAssembly module");
         check_error(b"\0as", "it is not a WebAssembly module");
         check_error(b"\0asm\x0d\0\x01\0", "it is a component: only core modules for `wasm32-wasip1` are supported");
-        check_error(b"\0asm\x02\0\0\0", "its version of WebAssembly is unknown");
+        check_error(b"\0asm\x02\0\0\0", "unknown version of WebAssembly");
         let mut long = b"\0asm\x01\0\0\0".to_vec();
         // A code section of one function with 8 388 607 bytes.
         long.extend([10, 5, 1, 0xff, 0xff, 0xff, 0x03]);
-        check_error(&long, "one of its functions has 8388607 bytes, and 7654321 are allowed");
+        check_error(&long, "one of its functions has 8388607 bytes; the maximum is 7654321");
     }
 
     #[test]

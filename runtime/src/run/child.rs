@@ -1,4 +1,4 @@
-//! A command that runs while its caller does other things: it can be written to, read from, killed and waited for.
+//! A command that runs concurrently with its caller: it can be written to, read from, killed and waited for.
 
 use std::io::{self, Read, Write};
 use std::thread::{self, JoinHandle};
@@ -12,8 +12,8 @@ use crate::sandbox::Sandbox;
 
 /// A running command.
 ///
-/// Dropping it does not stop the command; [`kill`](Self::kill) does. The command waits for a reader of its output that has begun
-/// and is more than 64 KB behind. Output that nobody reads is in what [`wait`](Self::wait) returns, as all of it is.
+/// Dropping it does not stop the command; [`kill`](Self::kill) does. The command waits for a reader of its output that has
+/// started reading and is more than 64 KB behind. All output, read or not, is in the result of [`wait`](Self::wait).
 ///
 /// ```no_run
 /// # use std::io::{Read, Write};
@@ -27,11 +27,11 @@ use crate::sandbox::Sandbox;
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
 pub struct Child {
-    /// What the command reads; drop it to let the command see the end.
+    /// The command's standard input; drop it to let the command see the end.
     pub stdin: Option<ChildStdin>,
-    /// What the command writes to standard output, as it comes.
+    /// The command's standard output.
     pub stdout: Option<ChildOutput>,
-    /// What the command writes to standard error, as it comes.
+    /// The command's standard error.
     pub stderr: Option<ChildOutput>,
     cancel: Cancel,
     thread: JoinHandle<Result<Output, Error>>,
@@ -42,7 +42,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When no thread can be started.
+    /// Returns an error if no thread can be started.
     pub fn spawn(&self, command: Command) -> Result<Child, Error> {
         let (command, stdin) = command.stdin_pipe();
         let (stdout, stderr) = (command.output_of(Stream::Stdout), command.output_of(Stream::Stderr));
@@ -55,22 +55,22 @@ impl Sandbox {
 }
 
 impl Child {
-    /// Ends the command at once.
+    /// Kills the command.
     pub fn kill(&self) {
         self.cancel.kill();
     }
 
-    /// Returns what ends the command from another thread.
+    /// Returns a handle that ends the command from another thread.
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 
-    /// Waits for the end; closes the command's standard input first if it was not taken.
+    /// Waits for the end; first closes the command's standard input if it was not taken.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::run`].
+    /// Returns the errors of [`Sandbox::run`].
     pub fn wait(mut self) -> Result<Output, Error> {
         drop((self.stdin.take(), self.stdout.take(), self.stderr.take()));
         self.thread.join().unwrap_or_else(|_| Err(Error::Invalid("the command's thread panicked".to_owned())))
@@ -85,13 +85,13 @@ impl ChildStdin {
         Self(writer)
     }
 
-    /// Bytes that can be written now without waiting; none once the command no longer reads.
+    /// Returns the number of bytes that can be written without blocking; 0 once the command no longer reads.
     #[must_use]
     pub fn room(&self) -> usize {
         self.0.available().unwrap_or(0)
     }
 
-    /// Writes what fits without waiting; `None` if nothing does.
+    /// Writes what fits without blocking; `None` if nothing does.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl ChildStdin {
         self.0.register();
     }
 
-    /// Whether the command has asked for input since something was last written.
+    /// Returns whether the command has requested input since the last write.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.0.is_wanted()
@@ -118,7 +118,7 @@ impl Write for ChildStdin {
             self.register();
             match self.try_write(bytes) {
                 Some(written) => return written,
-                // The command ends by its deadline at the latest, and its end of the pipe with it.
+                // The command ends by its deadline at the latest, and with it its end of the pipe.
                 None => thread::park(),
             }
         }
@@ -129,7 +129,7 @@ impl Write for ChildStdin {
     }
 }
 
-/// Reads a command's output as it comes.
+/// Reads a command's output while it runs.
 #[derive(Debug)]
 pub struct ChildOutput(CaptureReader);
 
@@ -138,29 +138,29 @@ impl ChildOutput {
         Self(reader)
     }
 
-    /// Bytes that can be read now without waiting: 0 at the end, `None` if there is nothing yet.
+    /// Returns the number of bytes that can be read without blocking: 0 at the end, `None` if there are none yet.
     #[must_use]
     pub fn available(&self) -> Option<usize> {
         self.0.available()
     }
 
-    /// Reads what is there, up to `most` bytes, without waiting.
+    /// Reads available bytes, up to `most`, without blocking.
     #[must_use]
     pub fn take(&self, most: usize) -> Vec<u8> {
         self.0.read(most, <[u8]>::to_vec)
     }
 
-    /// Lets the command wait for this reader when it is behind; reading does that too.
+    /// Makes the command wait for this reader when it is behind; reading does that too.
     pub fn follow(&self) {
         self.0.follow(true);
     }
 
-    /// Lets the command run on without this reader; output is kept meanwhile.
+    /// Lets the command continue without this reader; output is buffered meanwhile.
     pub fn ignore(&self) {
         self.0.follow(false);
     }
 
-    /// Registers the calling thread to be unparked when there may be something to read.
+    /// Registers the calling thread to be unparked when there may be data to read.
     pub fn register(&self) {
         self.0.register();
     }
@@ -177,7 +177,7 @@ impl Read for ChildOutput {
                     bytes.len()
                 }));
             }
-            // The command ends by its deadline at the latest, and its output with it.
+            // The command ends by its deadline at the latest, and with it its output.
             thread::park();
         }
     }

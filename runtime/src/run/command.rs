@@ -1,4 +1,4 @@
-//! A command before it runs: what, where, with what.
+//! A command before it runs: the program, the directory, the inputs.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,10 +18,10 @@ pub enum Stream {
     Stderr,
 }
 
-/// Where a command's standard input comes from.
+/// The source of a command's standard input.
 #[derive(Debug, Default)]
 pub(crate) enum Stdin {
-    /// Nowhere.
+    /// None.
     #[default]
     Empty,
     /// These bytes.
@@ -60,34 +60,36 @@ pub struct Command {
 }
 
 impl Command {
-    /// A bash command line, as `bash -c` takes it.
+    /// Creates a bash command line, as for `bash -c`.
     #[must_use]
     pub fn bash(script: impl Into<String>) -> Self {
         Self::new(Program::BashScript, script.into(), Vec::new())
     }
 
-    /// Bash with the arguments of `bash`: a script's path and its arguments, options; nothing for a script on standard input.
+    /// Creates a bash command with the arguments of `bash`: a script's path and its arguments, options; none for a script on
+    /// standard input.
     #[must_use]
     pub fn bash_with(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let args: Vec<String> = args.into_iter().map(Into::into).collect();
         Self::new(Program::Bash, words("bash", &args), args)
     }
 
-    /// Python code, as `python3 -c` takes it.
+    /// Creates a command of Python code, as for `python3 -c`.
     #[must_use]
     pub fn python(code: impl Into<String>) -> Self {
         Self::new(Program::PythonCode(Code::default()), code.into(), Vec::new())
     }
 
-    /// Python with the arguments of `python3`: a script's path, `-m module`, `-` for standard input, and what follows.
+    /// Creates a Python command with the arguments of `python3`: a script's path, `-m module`, `-` for standard input, and their
+    /// arguments.
     #[must_use]
     pub fn python_with(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let args: Vec<String> = args.into_iter().map(Into::into).collect();
         Self::new(Program::Python, words("python3", &args), args)
     }
 
-    /// A program of `/usr/local/bin` ([`Builder::program`](crate::Builder::program), [`Builder::command`](crate::Builder::command))
-    /// with these arguments, without a shell.
+    /// Creates a command that runs a program of `/usr/local/bin` ([`Builder::program`](crate::Builder::program),
+    /// [`Builder::command`](crate::Builder::command)) with these arguments, without a shell.
     ///
     /// ```
     /// # use std::io::Write;
@@ -109,15 +111,15 @@ impl Command {
         Self::new(Program::Own, text, args)
     }
 
-    /// Lets modules of the owner reach only what is below these directories of the sandbox, each under a name of its own, instead of all
-    /// files. No name leads out of them: not `..`, not an absolute path, not a link.
+    /// Restricts custom modules to these directories of the sandbox, each under its own name, instead of all files. No name leads
+    /// out of them: neither `..`, nor an absolute path, nor a link.
     #[must_use]
     pub fn directories(mut self, directories: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
         self.roots = Roots::Only(directories.into_iter().map(|(name, path)| (name.into(), path.into())).collect());
         self
     }
 
-    /// Starts the command with the variables of [`env`](Self::env) alone, without those that every command of a sandbox has.
+    /// Starts the command with only the variables of [`env`](Self::env), without the sandbox's defaults.
     #[must_use]
     pub fn only_own_env(mut self) -> Self {
         self.has_only_own_env = true;
@@ -154,22 +156,22 @@ impl Command {
     }
 
     surroundings! {
-        /// Tightens some limits for this command alone.
+        /// Lowers some limits for this command.
         limits,
-        /// Sets a variable of the command's environment.
+        /// Sets an environment variable for the command.
         env,
-        /// The directory the command starts in.
+        /// Sets the working directory of the command.
         cwd
     }
 
-    /// What the command reads as its standard input.
+    /// Sets the command's standard input.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Stdin::Bytes(bytes.into());
         self
     }
 
-    /// Lets the caller write what the command reads while it runs; dropping the writer is the end of the input.
+    /// Lets the caller write the command's standard input while it runs; dropping the writer ends the input.
     #[must_use]
     pub fn stdin_pipe(mut self) -> (Self, ChildStdin) {
         let (reader, writer) = pipe(None);
@@ -177,8 +179,9 @@ impl Command {
         (self, ChildStdin::new(writer))
     }
 
-    /// The same, and `ask` is called whenever the command wants input that is not there yet: so that nothing is read ahead of a
-    /// command that may never ask. It may write at most [`ChildStdin::room`] bytes itself, for it must not wait.
+    /// Same as [`stdin_pipe`](Self::stdin_pipe), and calls `ask` whenever the command needs input that is not available yet, so
+    /// that no input is consumed before the command requests it. The callback may write at most [`ChildStdin::room`] bytes
+    /// itself, because it must not block.
     ///
     /// ```
     /// # use std::io::Write;
@@ -204,8 +207,8 @@ impl Command {
         (self, ChildStdin::new(writer))
     }
 
-    /// Makes programs take the input of [`stdin_pipe`](Self::stdin_pipe) or [`stdin_on_demand`](Self::stdin_on_demand) for a
-    /// terminal, because a person types it: `read -p` and `python3` then prompt.
+    /// Makes the input of [`stdin_pipe`](Self::stdin_pipe) or [`stdin_on_demand`](Self::stdin_on_demand) appear as a terminal,
+    /// because a person types it: `read -p` and `python3` then prompt.
     #[must_use]
     pub fn typed(self) -> Self {
         if let Stdin::Pipe(reader) = &self.stdin {
@@ -214,25 +217,24 @@ impl Command {
         self
     }
 
-    /// Makes the run repeatable: processes take turns, time passes only while all of them wait, random bytes come from this
-    /// seed. The same command on the same files then gives the same output, files, fuel and peak memory.
+    /// Makes the run repeatable: processes take turns, time passes only while all of them wait, and random bytes come from this
+    /// seed. The same command on the same files then has the same output, files, fuel and peak memory.
     #[must_use]
     pub fn deterministic(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Keeps everything that the command is given beside the files with its row of the history, so that
-    /// [`Versions::replay`](crate::Versions::replay) can run it again and compare. The run is [deterministic](Self::deterministic): without
-    /// a seed of its own it gets one, and its clock begins now. Standard input must be known before it begins, and
-    /// nothing may be mounted.
+    /// Records all inputs of the command besides files in its history row, so that [`Versions::replay`](crate::Versions::replay)
+    /// can run it again and compare. The run is [deterministic](Self::deterministic): without a seed it gets a random one, and
+    /// its clock starts at the current time. Standard input must be known before it starts, and nothing may be mounted.
     #[must_use]
     pub fn record(mut self) -> Self {
         self.is_recorded = true;
         self
     }
 
-    /// Prints the value of a last expression, as a notebook does: for Python code.
+    /// Prints the value of a last expression, like a notebook: for Python code.
     #[must_use]
     pub fn echo(mut self) -> Self {
         if let Program::PythonCode(code) = &mut self.program {
@@ -241,7 +243,7 @@ impl Command {
         self
     }
 
-    /// Starts a session's shell with this `$?`: for a caller that stopped the command before, which left no status of its own.
+    /// Starts a session's shell with this `$?`: for a caller that stopped the previous command, which therefore has no status.
     ///
     /// ```
     /// # use sandlite_runtime::{Command, Sandbox};
@@ -256,7 +258,7 @@ impl Command {
         self
     }
 
-    /// Undoes the command's file changes when it does not succeed; the history row stays.
+    /// Rolls back the command's file changes if it fails; the history row is kept.
     #[must_use]
     pub fn rollback_on_failure(mut self) -> Self {
         self.rollback_on_failure = true;
@@ -271,7 +273,8 @@ impl Command {
         self
     }
 
-    /// The same, but Python code gets a `KeyboardInterrupt` first, and its session keeps its globals if it ends within a second.
+    /// Same as [`cancel_when`](Self::cancel_when), but Python code first gets a `KeyboardInterrupt`, and its session keeps its
+    /// globals if it ends within a second.
     #[must_use]
     pub fn interrupt_when(self, is_wanted: impl Fn() -> bool + Send + 'static) -> Self {
         if let Program::PythonCode(_) = self.program {
@@ -287,22 +290,22 @@ impl Command {
         self
     }
 
-    /// Returns what ends the command while it runs.
+    /// Returns the handle that ends the command.
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 
-    /// Is given each piece of a stream's output as it comes, besides its being kept. It must not wait: the command does not end
-    /// before it returns. [`output_of`](Self::output_of) is for readers that may be slow.
+    /// Sets a callback that receives each piece of a stream's output, which is also captured. It must not block: the command does
+    /// not end before it returns. [`output_of`](Self::output_of) is for readers that may be slow.
     #[must_use]
     pub fn on_output(self, stream: Stream, sink: impl FnMut(&[u8]) + Send + 'static) -> Self {
         self.captured(stream).set_sink(Box::new(sink));
         self
     }
 
-    /// Lets the caller read a stream's output while the command runs, besides its being kept. The command waits while its reader is
-    /// more than 64 KB behind, once the reader has begun.
+    /// Lets the caller read a stream's output while the command runs; it is also captured. The command waits while its reader is
+    /// more than 64 KB behind, once the reader has started reading.
     ///
     /// ```
     /// # use std::io::Read;
@@ -331,7 +334,7 @@ impl Command {
     }
 }
 
-// A command line as the history shows it.
+// The command line as shown in the history.
 fn words(program: &str, args: &[String]) -> String {
     std::iter::once(program).chain(args.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
 }

@@ -25,14 +25,14 @@ use crate::session;
 use crate::vfs::{Device, ROOT_NODE, View};
 use crate::{Error, LimitReached};
 
-/// How long after the deadline a commit is still waited for (SECURITY.md, promise 2): rolling back and recording that take the
-/// rest of the slack.
+/// How long after the deadline a commit may still take (SECURITY.md, guarantee 2): rolling back and recording that take the rest
+/// of the slack.
 pub(super) const COMMIT_SLACK: Duration = Duration::from_millis(20);
 
-/// How often a command that waits for its turn looks whether it is still wanted.
+/// How often a command that waits for its turn checks whether it was cancelled.
 const TURN_STEP: Duration = Duration::from_millis(20);
 
-/// When deterministic runs take place: 2001-09-09 01:46:40 UTC, a moment everybody recognises.
+/// The time of deterministic runs: 2001-09-09 01:46:40 UTC, a well-known value.
 pub(super) const DETERMINISTIC_START: Duration = Duration::from_secs(1_000_000_000);
 
 /// A command that has ended, whose changes and row are not stored yet.
@@ -47,16 +47,16 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Only for the host's own trouble: a command that fails, traps or meets a limit is an [`Output`].
+    /// Returns an error only if the host fails; a command that fails, traps or reaches a limit is an [`Output`].
     pub fn run(&self, command: Command) -> Result<Output, Error> {
-        // Compiling a guest for the first time takes seconds: not of the command's own.
+        // Compiling a guest for the first time takes seconds, which do not count as the command's time.
         if let Some(guest) = command.program.guest() {
             self.host.prepared(self.guest_of(guest))?;
         }
         self.run_as(command, process::find_program)
     }
 
-    /// Runs a command of Python code in a guest that takes it as a text, and returns its memory at the end.
+    /// Runs Python code in a guest that accepts it as a text, and returns its memory at the end.
     pub(crate) fn run_for_memory(&self, command: Command, prepared: &Prepared) -> Result<(Output, Vec<u8>), Error> {
         let text = command.text.clone();
         let mut memory = Vec::new();
@@ -67,7 +67,7 @@ impl Sandbox {
         Ok((output, memory))
     }
 
-    // `find` is where the program comes from: the sandbox's own files, or a test.
+    // `find` locates the program: in the sandbox's own files, or in a test.
     pub(super) fn run_as(
         &self,
         command: Command,
@@ -91,10 +91,10 @@ impl Sandbox {
         let recording = if command.is_recorded { Some(Recording::of(self, &mut command, &limits)?) } else { None };
         let mut request = self.request(&command);
         check_length(&request, &limits)?;
-        // Memory of the last command counts until it is gone.
+        // The memory of the last command counts until it is freed.
         self.reaping.wait();
         let transaction = self.turn(&command)?;
-        // Its time begins with its turn.
+        // Its time starts with its turn.
         let meter = Meter::new(limits);
         self.recorder.write_waiting(&transaction)?;
         let (name, cwd) = (command.program.name(), self.cwd_of(&command));
@@ -126,7 +126,7 @@ impl Sandbox {
         self.store(ended, &command)
     }
 
-    // Checks what can be said of a command before it runs.
+    // Checks that can be made before a command runs.
     fn admit(&self, command: &Command) -> Result<Limits, Error> {
         self.refuse_in_the_past()?;
         command.surroundings.check()?;
@@ -134,7 +134,7 @@ impl Sandbox {
         Ok(self.limits.tighten(&command.surroundings.overrides)?)
     }
 
-    // Waits for the command that runs; one that is killed meanwhile gives up.
+    // Waits for the running command; a command that is killed meanwhile gives up.
     fn turn(&self, command: &Command) -> Result<Transaction, Error> {
         let until = clock::now() + TURN;
         loop {
@@ -186,14 +186,14 @@ impl Sandbox {
         let status = match (meter.reached(), started) {
             (Some(reached), _) => ExitStatus::Limit(reached.clone()),
             (None, Ok(status)) => status.into(),
-            // Killed before it began.
+            // Killed before it started.
             (None, Err(_)) if command.cancel.is_killed() => WaitStatus::Signaled(Signal::KILL).into(),
             (None, Err(_)) => {
                 let name = match (command.program, command.args.first()) {
                     (Program::Own, Some(name)) => name,
                     (program, _) => program.name(),
                 };
-                return Err(Error::Invalid(format!("`{name}` cannot be started")));
+                return Err(Error::Invalid(format!("cannot start `{name}`")));
             }
         };
         for (path, reason) in view.complaints() {
@@ -218,7 +218,7 @@ impl Sandbox {
         Ok(Ended { meter, view, output })
     }
 
-    // Records how it went and commits; what cannot be stored in time is rolled back, and that is recorded.
+    // Records the outcome and commits; changes that cannot be stored in time are rolled back, and that is recorded.
     fn store(&self, Ended { meter, view, mut output }: Ended, command: &Command) -> Result<Output, Error> {
         uninterrupted(|| history::finish_command(&self.recorder, &self.scope, &view, &output))?;
         if output.is_overdue() {
@@ -239,15 +239,15 @@ impl Sandbox {
         Ok(output)
     }
 
-    // What a command wrote before it began, once all that it did is taken back. (A savepoint would remember every page that
-    // changes, in memory.)
+    // Restores the writes made before the command started, after all its changes are rolled back. (A savepoint would keep every
+    // changed page in memory.)
     fn begin_again(&self, transaction: Transaction, command: &Command) -> Result<View<Transaction>, Error> {
         uninterrupted(|| self.begin_python(&transaction, command))?;
         Ok(View::of_run(transaction, &self.scope).map_err(sqlite_fs::Error::from)?)
     }
 
-    // What the session's shell is to begin with. A shell that goes on has its own environment, and only what came with
-    // this command is new.
+    // The initial state of the session's shell. A shell that continues has its own environment, and only the variables of this
+    // command are new.
     fn resume(
         &self,
         transaction: &Transaction,
@@ -263,7 +263,7 @@ impl Sandbox {
         }
         match (command.last_status, &mut last, request.args.get_mut(2)) {
             (Some(status), Some(state), _) => session::set_status(state, status),
-            // A shell that has no state yet has no options that a failing command could end it with.
+            // A shell without state has no options with which a failing command could end it.
             (Some(status), None, Some(script)) if command.program == Program::BashScript => {
                 script.splice(..0, format!("(exit {status}); ").into_bytes());
             }
@@ -272,7 +272,7 @@ impl Sandbox {
         Ok(Arc::new(KeptState::new(last.as_deref(), command.surroundings.cwd.is_some(), self.limits.value.0)))
     }
 
-    // Notes that a session has a Python, if the command begins one, and returns whether it had one before.
+    // Records that a session has a Python, if the command starts one, and returns whether it had one before.
     fn begin_python(&self, transaction: &Transaction, command: &Command) -> Result<bool, Error> {
         let Some(name) = &command.new_python_of else { return Ok(false) };
         let had_one = transaction.sessions().get(name, session::PYTHON)?.is_some();
@@ -305,21 +305,21 @@ impl Sandbox {
     }
 }
 
-// The command ends with the message of the hook that refused its changes.
+// The command ends with the message of the hook that rejected its changes.
 fn refuse(output: &mut Output, message: String) {
-    output.stderr.extend_from_slice(format!("sandlite: changes refused by a hook: {message}\n").as_bytes());
+    output.stderr.extend_from_slice(format!("sandlite: changes rejected by a hook: {message}\n").as_bytes());
     if output.status.success() {
         output.status = ExitStatus::Exited(1);
     }
     output.refused = Some(message);
 }
 
-// Stores what the shell left for the session's next call; a call that was stopped leaves its session where it was.
+// Stores the shell's state for the session's next call; a call that was stopped leaves its session unchanged.
 fn keep_session(ended: &mut Ended, name: &str, session: Arc<KeptState>) -> Result<(), Error> {
     let left = Arc::into_inner(session).and_then(KeptState::into_left);
     let Some(state) = left.filter(|_| ended.output.status.limit().is_none()) else { return Ok(()) };
     match uninterrupted(|| Ok(ended.view.transaction().sessions().set(name, session::SHELL, &state)?)) {
-        // The command's changes are kept; its session stays where it was, and the status says why.
+        // The command's changes are kept; its session is unchanged, and the status has the reason.
         Err(Error::Database(sqlite_fs::Error::Quota { allowed, needed, .. })) => {
             let (value, used) = (ByteSize(allowed).to_string(), ByteSize(needed).to_string());
             let reached = LimitReached { limit: LimitName::Sessions, value, used, rolled_back: false };
@@ -330,8 +330,8 @@ fn keep_session(ended: &mut Ended, name: &str, session: Arc<KeptState>) -> Resul
     }
 }
 
-// The deadline may have interrupted the database just before its last operation ended: the interruption then meets the
-// next one, which is ours and is done again.
+// The deadline may have interrupted the database just before its last operation ended; the interruption then affects the next
+// one, which is ours and is retried.
 fn uninterrupted<T>(mut operation: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     match operation() {
         Err(Error::Database(sqlite_fs::Error::Interrupted | sqlite_fs::Error::Node(FsError::Interrupted))) => operation(),
@@ -339,7 +339,7 @@ fn uninterrupted<T>(mut operation: impl FnMut() -> Result<T, Error>) -> Result<T
     }
 }
 
-// A directory that was asked for must be there; the sandbox's own may have been removed by a command, which then starts in `/`.
+// A requested directory must exist; the sandbox's default may have been removed by a command, which then starts in `/`.
 fn check_directory(view: &View<Transaction>, path: &str) -> Result<(), Error> {
     let refused = |reason: &dyn std::fmt::Display| Error::Invalid(format!("invalid working directory `{path}`: {reason}"));
     match view.find(ROOT_NODE, path, Last::Follow) {

@@ -1,44 +1,45 @@
-//! What comes back from a command.
+//! The result of a command.
 
 use abi::WaitStatus;
 use presets::LimitName;
 
 use crate::{LimitReached, Usage};
 
-/// How a command went.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// How it ended.
+    /// The status.
     pub status: ExitStatus,
-    /// What it wrote to standard output.
+    /// The standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// The standard error.
     pub stderr: Vec<u8>,
-    /// More was written to standard output than the limit keeps.
+    /// Whether standard output exceeded the limit and is truncated.
     pub stdout_truncated: bool,
-    /// More was written to standard error than the limit keeps.
+    /// Whether standard error exceeded the limit and is truncated.
     pub stderr_truncated: bool,
-    /// What it used.
+    /// The resource usage.
     pub usage: Usage,
     /// Its row in the history.
     pub run: i64,
-    /// What Python code displayed beside its text: the value of a last expression, and pictures.
+    /// Values that Python code displayed besides its text: the value of a last expression, and images.
     pub shown: Vec<Shown>,
-    /// It began in a new Python although its session had used one before: globals of earlier calls are gone.
+    /// Whether it ran in a new Python although its session had used one before, so that globals of earlier calls are lost.
     pub restarted: bool,
-    /// Why a hook refused what the command changed: all of it was rolled back.
+    /// The message of a hook that rejected the command's changes, all of which were rolled back.
     pub refused: Option<String>,
-    /// What else to know, such as an option that was not used as it was given.
+    /// Notes, such as an option that was adjusted.
     pub notes: Vec<String>,
 }
 
-/// What a person is told of a run with [`Output::restarted`].
-pub const RESTARTED: &str = "the session's Python is a new one: what earlier calls left in it is gone";
+/// The note for a run with [`Output::restarted`].
+pub const RESTARTED: &str = "the session has a new Python interpreter: state of earlier calls is lost";
 
-/// Something that Python code displayed.
+/// A value that Python code displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// What it is: `text/plain` and `application/json` are the value of the last expression, `image/png` and `image/svg+xml` pictures.
+    /// The type: `text/plain` and `application/json` are the value of the last expression, `image/png` and `image/svg+xml`
+    /// images.
     pub mime: String,
     /// Its bytes.
     pub data: Vec<u8>,
@@ -57,20 +58,20 @@ pub enum ExitStatus {
 }
 
 impl Output {
-    /// Whether its time was over.
+    /// Returns whether it timed out.
     pub(crate) fn is_overdue(&self) -> bool {
         self.status.limit().is_some_and(|reached| reached.limit == LimitName::Wall)
     }
 }
 
 impl ExitStatus {
-    /// Whether it exited with 0.
+    /// Returns whether it exited with 0.
     #[must_use]
     pub fn success(&self) -> bool {
         *self == Self::Exited(0)
     }
 
-    /// One number for all: the exit code, 128 plus the signal, or the limit's own.
+    /// Returns one number for all cases: the exit code, 128 plus the signal, or the limit's own.
     #[must_use]
     pub fn code(&self) -> u8 {
         match self {
@@ -80,7 +81,7 @@ impl ExitStatus {
         }
     }
 
-    /// How it ended, in one word: `exited`, `signaled` or `limit`.
+    /// Returns the kind of status: `exited`, `signaled` or `limit`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -90,7 +91,7 @@ impl ExitStatus {
         }
     }
 
-    /// The limit that ended it, if one did.
+    /// Returns the limit that ended it, if any.
     #[must_use]
     pub fn limit(&self) -> Option<&LimitReached> {
         match self {

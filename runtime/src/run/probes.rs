@@ -1,4 +1,4 @@
-//! Hostile programs against the host: each probe of `guests/probes`, under tight limits.
+//! Hostile programs: each probe of `guests/probes`, under tight limits.
 
 mod foreign;
 mod fuzz;
@@ -37,7 +37,7 @@ fn run_in(sandbox: &Sandbox, host: &Host, text: &str, overrides: Overrides) -> O
             Ok((prepared, Start { args, env, cwd }))
         })
         .unwrap();
-    // G8: after every hostile case the sandbox goes on.
+    // G8: after every hostile case the sandbox still works.
     assert_eq!(sandbox.history(1).unwrap()[0].exit_code, Some(i32::from(output.status.code())));
     sandbox.fs().write("/after", "well").unwrap();
     output
@@ -57,7 +57,7 @@ fn a_program_prints_and_exits() {
     assert_eq!((output.stdout.as_slice(), output.status), (&b"hello\n"[..], ExitStatus::Exited(7)));
 }
 
-// T-DOS-01, T-DOS-02: whether it computes, sleeps or waits on a pipe, the deadline ends it, and soon.
+// T-DOS-01, T-DOS-02: whether it computes, sleeps or waits on a pipe, the deadline ends it soon.
 #[test]
 fn t_dos_02_the_deadline_reaches_everybody() {
     for (name, text) in [("spin", probes::SPIN), ("sleep", probes::SLEEP), ("pipe", probes::BLOCKED_PIPE)] {
@@ -73,7 +73,7 @@ fn t_dos_02_the_deadline_reaches_everybody() {
 fn t_dos_12_compute_runs_out_in_guest_code_and_in_host_calls_alike() {
     let host = Host::builder().build().unwrap();
     for (name, text) in [("spin", probes::SPIN), ("calls", probes::CALL_FLOOD)] {
-        // On a busy machine a call that gives way takes its time: the clock must not be the first to run out.
+        // On a busy machine a yielding call takes time, and the wall clock must not run out first.
         let tight = Overrides { compute: Some(2_000_000), ..Overrides::default() };
         let output = run_under(Preset::Permissive, &host, text, tight);
         assert_eq!(limit(&output), Some(LimitName::Compute), "{name}");
@@ -88,7 +88,7 @@ fn t_dos_06_output_stops_at_its_limit_and_what_fits_is_kept() {
     assert_eq!((output.stdout.len(), output.stdout_truncated), (10_000, true));
 }
 
-// T-DOS-03: the guest is refused memory and goes on; the host holds no more than the limit.
+// T-DOS-03: the guest is refused memory and continues; the host holds no more than the limit.
 #[test]
 fn t_dos_03_memory_is_refused_at_its_limit() {
     let output = run(probes::GROW, Overrides { memory: Some(ByteSize(32 << 20)), ..Overrides::default() });
@@ -124,7 +124,7 @@ fn t_iso_06_a_fresh_process_finds_nothing_of_an_earlier_one() {
     }
 }
 
-// T-ISO-01: what is outside a guest's memory is not there, and what guests do not need of WebAssembly is switched off.
+// T-ISO-01: memory outside a guest's own is inaccessible, and unneeded WebAssembly features are disabled.
 #[test]
 fn t_iso_01_memory_ends_where_it_ends_and_proposals_are_off() {
     let host = Host::builder().build().unwrap();
@@ -145,8 +145,8 @@ fn t_iso_01_memory_ends_where_it_ends_and_proposals_are_off() {
     }
 }
 
-// G7: under every preset, what a process needs of memory is enough, and one byte less is not. The database is a file: one in
-// memory would count, too.
+// G7: under every preset, the memory that a process needs is enough, and one byte less is not. The database is a file, because
+// one in memory would count, too.
 #[test]
 fn memory_allows_exactly_its_value() {
     let text = "(module (import \"wasi_snapshot_preview1\" \"proc_exit\" (func $exit (param i32)))
@@ -168,8 +168,8 @@ fn memory_allows_exactly_its_value() {
     }
 }
 
-// G7: what a process needs is enough. The engine looks at its counter at each turn of a loop and each call, so the edge is
-// sharp up to the few instructions between two looks.
+// G7: the fuel that a process needs is enough. The engine checks its counter at each loop iteration and call, so the edge is
+// sharp up to the few instructions between two checks.
 #[test]
 fn compute_allows_its_value() {
     let text = "(module (memory (export \"memory\") 1) (func (export \"_start\") (local i32)

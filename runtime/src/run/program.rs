@@ -1,4 +1,4 @@
-//! Which program a command is for, and how it is told its text.
+//! The program of a command, and how it receives its text.
 
 use crate::programs;
 
@@ -7,27 +7,27 @@ use crate::programs;
 pub(crate) enum Program {
     /// `bash`, with the command's text as its script.
     BashScript,
-    /// `bash`, with arguments alone.
+    /// `bash`, with only arguments.
     Bash,
     /// `python3`, with the command's text as its code.
     PythonCode(Code),
-    /// `python3`, with arguments alone.
+    /// `python3`, with only arguments.
     Python,
-    /// A program that the sandbox alone has; the command's text is its name.
+    /// A program that only this sandbox has; the command's text is its name.
     Own,
 }
 
 /// How Python runs code (`guests/python/lib/_sandlite_main.py`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Code {
-    /// Print the value of a last expression.
+    /// Print the value of the last expression.
     pub(crate) echo: bool,
     /// Keep the globals for the next call.
     pub(crate) session: bool,
 }
 
 impl Program {
-    /// Its name in the history.
+    /// Returns its name in the history.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Own => "program",
@@ -36,12 +36,12 @@ impl Program {
         }
     }
 
-    /// Whether it is Python.
+    /// Returns whether it is Python.
     pub(crate) fn is_python(self) -> bool {
         matches!(self, Self::PythonCode(_) | Self::Python)
     }
 
-    /// The guest that it is in; one that the sandbox alone has is in none.
+    /// Returns its guest; a program that only this sandbox has is in none.
     pub(crate) fn guest(self) -> Option<&'static guests::Guest> {
         match self {
             Self::Own => None,
@@ -50,7 +50,7 @@ impl Program {
         }
     }
 
-    /// Its path in the sandbox.
+    /// Returns its path in the sandbox.
     pub(crate) fn path(self, rest: &[String]) -> String {
         match (self, rest) {
             (Self::Own, [name, ..]) => format!("{}/{name}", programs::DIRECTORY),
@@ -59,7 +59,7 @@ impl Program {
         }
     }
 
-    /// Its arguments, with the name it is called by first.
+    /// Returns its arguments, starting with its name.
     pub(crate) fn args(self, text: &str, rest: &[String]) -> Vec<Vec<u8>> {
         let own: &[&str] = match self {
             Self::BashScript => &["bash", "-c", text],

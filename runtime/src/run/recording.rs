@@ -1,7 +1,7 @@
-//! What a recorded run was given beside the files: enough to run it again and get the same.
+//! The inputs of a recorded run besides files: enough to run it again with the same result.
 //!
-//! It is part of the run's row in the history. Answers of host tools are in the rows of their own calls. What is read from a row
-//! may come from a stranger: it is checked like any command.
+//! They are part of the run's row in the history. Results of host tools are in the rows of their own calls. A row may be
+//! untrusted: it is checked like any command.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ use crate::{Error, clock};
 /// The key of a recording in the parameters of its run.
 pub(crate) const KEY: &str = "record";
 
-/// The form of recordings that this program writes and reads.
+/// The version of the recording format.
 const FORMAT: u32 = 1;
 
-/// Most bytes of standard input that are recorded.
+/// Maximum size of recorded standard input.
 const STDIN_BYTES: usize = 8 << 20;
 
 /// The inputs of a run.
@@ -50,7 +50,7 @@ pub(crate) struct Recording {
     pub(crate) session: Option<String>,
     rollback_on_failure: bool,
     pub(crate) tools: Vec<ToolDescription>,
-    /// The limits that held, as preset files write them.
+    /// The limits of the run, as written in preset files.
     limits: Map<String, Value>,
 }
 
@@ -61,7 +61,7 @@ enum Input {
     Base64(String),
 }
 
-/// A host tool that the run could call.
+/// A host tool available to the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ToolDescription {
     pub(crate) name: String,
@@ -69,17 +69,17 @@ pub(crate) struct ToolDescription {
     pub(crate) schema: String,
 }
 
-const OWN_PROGRAMS: &str = "programs of this machine are granted, which the sandbox's file does not have";
+const OWN_PROGRAMS: &str = "programs of this machine are granted, which are not part of the sandbox file";
 
 fn refused(reason: &str) -> Error {
     Error::Invalid(format!("cannot record the run: {reason}"))
 }
 
 impl Recording {
-    /// What a command is given, and makes the command repeatable.
+    /// Records the inputs of a command, and makes the command repeatable.
     pub(crate) fn of(sandbox: &Sandbox, command: &mut Command, limits: &Limits) -> Result<Self, Error> {
         if !sandbox.scope.mounts.is_empty() {
-            return Err(refused("directories of this machine are mounted, which the sandbox's file does not have"));
+            return Err(refused("directories of this machine are mounted, which are not part of the sandbox file"));
         }
         if sandbox.scope.alias.is_some() || sandbox.scope.creates_parents {
             return Err(refused("the sandbox has the layout of another program"));
@@ -90,23 +90,25 @@ impl Recording {
         let (program, echo) = match command.program {
             Program::BashScript => ("bash-script", false),
             Program::Bash => ("bash", false),
-            Program::PythonCode(code) if code.session => return Err(refused("a session's Python is in memory only")),
+            Program::PythonCode(code) if code.session => {
+                return Err(refused("the Python state of a session exists only in memory"));
+            }
             Program::PythonCode(code) => ("python-code", code.echo),
             Program::Python => ("python", false),
             Program::Own => return Err(refused(OWN_PROGRAMS)),
         };
         let stdin = match &command.stdin {
             Stdin::Empty => None,
-            Stdin::Bytes(bytes) if bytes.len() > STDIN_BYTES => return Err(refused("its standard input has more than 8 MB")),
+            Stdin::Bytes(bytes) if bytes.len() > STDIN_BYTES => return Err(refused("its standard input is larger than 8 MB")),
             Stdin::Bytes(bytes) => Some(match std::str::from_utf8(bytes) {
                 Ok(text) => Input::Text(text.to_owned()),
                 Err(_) => Input::Base64(STANDARD.encode(bytes)),
             }),
-            Stdin::Pipe(_) => return Err(refused("its standard input must be known before it begins")),
+            Stdin::Pipe(_) => return Err(refused("its standard input must be known before it starts")),
         };
         let mut random = [0; 8];
-        Random::Machine.fill(&mut random).map_err(|_| refused("there are no random bytes for its seed"))?;
-        // A run with a seed of its own repeats from run to run; any other one has the present time.
+        Random::Machine.fill(&mut random).map_err(|_| refused("cannot get random bytes for its seed"))?;
+        // A run with its own seed repeats between runs; any other one uses the current time.
         let begins = if command.seed.is_some() { DETERMINISTIC_START } else { Duration::from_nanos(clock::unix_nanos()) };
         let seed = *command.seed.get_or_insert(u64::from_le_bytes(random) >> 12);
         let clock_ns = u64::try_from(command.clock.get_or_insert(begins).as_nanos());
@@ -138,27 +140,27 @@ impl Recording {
         })
     }
 
-    /// The recording in the parameters of a run, if it was recorded.
+    /// Returns the recording in the parameters of a run, if it was recorded.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if there is one that cannot be read.
+    /// Returns [`Error::Invalid`] if it cannot be parsed.
     pub(crate) fn read(run: i64, parameters: Option<&Value>) -> Result<Option<Self>, Error> {
         let Some(value) = parameters.and_then(|parameters| parameters.get(KEY)) else { return Ok(None) };
         let invalid = |reason: &str| Error::Invalid(format!("invalid recording of run {run}: {reason}"));
         let recording: Self = serde_json::from_value(value.clone()).map_err(|error| invalid(&error.to_string()))?;
         if recording.format != FORMAT {
-            return Err(invalid("it is of another version of Sandlite"));
+            return Err(invalid("it was written by another version of Sandlite"));
         }
         Surroundings { env: recording.env.clone(), cwd: Some(recording.cwd.clone()), ..Surroundings::default() }.check()?;
         Ok(Some(recording))
     }
 
-    /// The command again.
+    /// Recreates the command.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if it makes no sense.
+    /// Returns [`Error::Invalid`] if it is invalid.
     pub(crate) fn command(&self) -> Result<Command, Error> {
         let mut command = match self.program.as_str() {
             "bash-script" | "python-code" => {
@@ -190,7 +192,7 @@ impl Recording {
         Ok(command)
     }
 
-    /// The limits that held, if they are within those of whoever runs it again.
+    /// Returns the limits of the run, if they are within those of the replaying sandbox.
     pub(crate) fn limits_within(&self, allowed: &Limits) -> Option<Limits> {
         let recorded: Limits = serde_json::from_value(Value::Object(self.limits.clone())).ok()?;
         recorded.check().ok().filter(|recorded| recorded.within(allowed))

@@ -1,4 +1,4 @@
-//! The files of a command that runs, as its programs see them: what they changed and what is not stored yet.
+//! The files of a running command as its programs see them, including uncommitted changes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -9,14 +9,13 @@ use crate::Error;
 use crate::process::Job;
 use crate::vfs::View;
 
-/// The files of a running command. A [`Cancel`](crate::Cancel) gives them, and so does the context of a tool's call.
+/// The files of a running command, from a [`Cancel`](crate::Cancel) or the context of a tool call.
 ///
-/// Permissions count as they do for programs. Once the command is over there is nothing to look at any more, and the sandbox's own
-/// files have what it did.
+/// Permissions apply as for programs. After the command has ended access fails, and the sandbox's own files contain its changes.
 #[derive(Clone, Default)]
 pub struct RunningFiles {
     job: Weak<Job>,
-    /// Set when the call that they were given to has ended, which may be sooner than the command.
+    /// Set when the call that received them has ended, which may be earlier than the command.
     call_over: Arc<AtomicBool>,
 }
 
@@ -25,119 +24,119 @@ impl RunningFiles {
         Self { job: Arc::downgrade(job), call_over: Arc::default() }
     }
 
-    /// The same until a call is over.
+    /// Returns the same, limited to the duration of a call.
     pub(crate) fn until(self, call_over: &Arc<AtomicBool>) -> Self {
         Self { call_over: Arc::clone(call_over), ..self }
     }
 
-    /// Whether the command is over.
+    /// Returns whether the command has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.call_over.load(Ordering::Acquire) || self.job.upgrade().is_none_or(|job| job.is_over())
     }
 
     fn look<T>(&self, work: impl FnOnce(&Fs<'_, View<Transaction>>) -> Result<T, sqlite_fs::Error>) -> Result<T, Error> {
-        // The job is taken apart once nobody holds it: each look is short.
+        // The job is torn down once it is not referenced, so each access is short.
         let job = self.job.upgrade().filter(|job| !job.is_over() && !self.call_over.load(Ordering::Acquire));
-        let job = job.ok_or_else(|| Error::Invalid("the command is over".to_owned()))?;
+        let job = job.ok_or_else(|| Error::Invalid("the command has ended".to_owned()))?;
         Ok(work(&job.view.fs())?)
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     ///
     /// # Errors
     ///
-    /// Returns an error if it does not exist or is a directory, and once the command is over.
+    /// Returns an error if it does not exist or is a directory, or if the command has ended.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         self.look(|fs| fs.read(path))
     }
 
-    /// Whether a path leads somewhere.
+    /// Returns whether a path exists.
     ///
     /// # Errors
     ///
-    /// Returns an error once the command is over.
+    /// Returns an error if the command has ended.
     pub fn exists(&self, path: &str) -> Result<bool, Error> {
         self.look(|fs| fs.exists(path))
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is not a directory, and once the command is over.
+    /// Returns an error if it is not a directory, or if the command has ended.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         self.look(|fs| fs.list(path))
     }
 
-    /// Everything below a path and the path itself.
+    /// Returns a path and everything below it.
     ///
     /// # Errors
     ///
-    /// Returns an error if it does not exist, and once the command is over.
+    /// Returns an error if it does not exist, or if the command has ended.
     pub fn walk(&self, path: &str) -> Result<Vec<(String, Stat)>, Error> {
         self.look(|fs| fs.walk(path))
     }
 
-    /// The metadata of a file, links followed.
+    /// Returns the metadata of a file, following links.
     ///
     /// # Errors
     ///
-    /// Returns an error if it does not exist, and once the command is over.
+    /// Returns an error if it does not exist, or if the command has ended.
     pub fn metadata(&self, path: &str) -> Result<Stat, Error> {
         self.look(|fs| fs.metadata(path))
     }
 
-    /// The metadata of the path itself, be it a link.
+    /// Returns the metadata of the path itself, even if it is a link.
     ///
     /// # Errors
     ///
-    /// Returns an error if it does not exist, and once the command is over.
+    /// Returns an error if it does not exist, or if the command has ended.
     pub fn symlink_metadata(&self, path: &str) -> Result<Stat, Error> {
         self.look(|fs| fs.symlink_metadata(path))
     }
 
-    /// Writes a file, created if it does not exist. What is written is part of the run, as what its programs write is.
+    /// Writes a file, which is created if missing. The change is part of the run, like those of its programs.
     ///
     /// # Errors
     ///
-    /// Returns an error if it cannot be written, and once the command is over.
+    /// Returns an error if it cannot be written, or if the command has ended.
     pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         self.look(|fs| fs.write(path, bytes))
     }
 
-    /// Adds to the end of a file, created if it does not exist.
+    /// Appends to a file, which is created if missing.
     ///
     /// # Errors
     ///
-    /// Returns an error if it cannot be written, and once the command is over.
+    /// Returns an error if it cannot be written, or if the command has ended.
     pub fn append(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         self.look(|fs| fs.append(path, bytes))
     }
 
-    /// Creates a directory, and those above it.
+    /// Creates a directory and its missing parents.
     ///
     /// # Errors
     ///
-    /// Returns an error if something else is there, and once the command is over.
+    /// Returns an error if the path is not a directory, or if the command has ended.
     pub fn create_dir_all(&self, path: &str) -> Result<(), Error> {
         self.look(|fs| fs.create_dir_all(path))
     }
 
-    /// Removes a file, or a directory with all that is in it.
+    /// Removes a file, or a directory with its content.
     ///
     /// # Errors
     ///
-    /// Returns an error if it does not exist, and once the command is over.
+    /// Returns an error if it does not exist, or if the command has ended.
     pub fn remove(&self, path: &str) -> Result<(), Error> {
         self.look(|fs| fs.remove(path).map(drop))
     }
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is not a link, and once the command is over.
+    /// Returns an error if it is not a link, or if the command has ended.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
         self.look(|fs| fs.read_link(path))
     }

@@ -1,17 +1,17 @@
-//! What a sandbox is opened with and a command is run with alike: variables, a directory to start in, tighter limits.
+//! The common settings of sandboxes and commands: variables, a working directory, lower limits.
 
 use presets::Overrides;
 
 use crate::Error;
 use crate::tools::prefix;
 
-/// How much of a name an error repeats.
+/// Maximum length of a name quoted in an error.
 const SHOWN_BYTES: usize = 100;
 
-/// Variables of an environment, each name once.
+/// Environment variables with unique names.
 pub(crate) type Variables = Vec<(String, String)>;
 
-/// The part that [`Builder`](crate::Builder) and [`Command`](crate::Command) have in common.
+/// The common part of [`Builder`](crate::Builder) and [`Command`](crate::Command).
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     pub(crate) env: Variables,
@@ -20,11 +20,11 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Refuses variables that a guest would see as others, and a directory that would be cut.
+    /// Rejects variables that a guest would see differently, and a directory that would be truncated.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if a variable's name is empty or has `=` in it, or if there is a zero byte anywhere.
+    /// Returns [`Error::Invalid`] if a variable's name is empty or contains `=`, or if there is a zero byte.
     pub(crate) fn check(&self) -> Result<(), Error> {
         for (name, value) in &self.env {
             let reason = match () {
@@ -39,22 +39,22 @@ impl Surroundings {
     }
 }
 
-/// Refuses a text that a guest would see cut at its first zero byte.
+/// Rejects a text that a guest would see truncated at its first zero byte.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Invalid`] if there is a zero byte in it.
+/// Returns [`Error::Invalid`] if it contains a zero byte.
 pub(crate) fn no_zero_byte(what: &str, text: &str) -> Result<(), Error> {
     if text.contains('\0') { Err(Error::Invalid(format!("invalid {what}: it contains a zero byte"))) } else { Ok(()) }
 }
 
-/// Sets a variable, in place of one of the same name.
+/// Sets a variable, replacing one with the same name.
 pub(crate) fn set_variable(env: &mut Variables, name: String, value: String) {
     env.retain(|(known, _)| *known != name);
     env.push((name, value));
 }
 
-/// The setters of a type whose field `surroundings` is a [`Surroundings`]; each is given the sentence that documents it.
+/// Defines the setters of a type whose field `surroundings` is a [`Surroundings`]; each receives its documentation.
 macro_rules! surroundings {
     ($(#[$limits:meta])* limits, $(#[$env:meta])* env, $(#[$cwd:meta])* cwd) => {
         $(#[$limits])*

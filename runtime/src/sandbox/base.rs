@@ -1,7 +1,7 @@
-//! Databases that sandboxes are laid over, and the version that each overlay is on.
+//! Base databases of sandboxes, and the version of each overlay.
 //!
-//! A base is opened once per host, however many sandboxes share it. An overlay stays on the version it began with: what was changed
-//! above it was changed against that.
+//! A base is opened once per host, however many sandboxes share it. An overlay stays on its initial version, because its changes
+//! are relative to that.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use sqlite_fs::{Database, Import, Options, Transaction, Version};
 use crate::host::Host;
 use crate::{Error, clock, versions};
 
-/// Where the versions of overlays are kept: a session that nobody can name, so that they are part of every version and every copy.
+/// Where the versions of overlays are stored: a session with a reserved name, so that they are part of every version and copy.
 pub(crate) const OVERLAYS: &str = "\u{1}overlays";
 
-/// How long reading a database of another kind may take.
+/// Maximum duration of reading a foreign database.
 const IMPORT_TIME: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// Largest database of another kind: it is copied into memory.
+/// Maximum size of a foreign database, which is copied into memory.
 const IMPORT_BYTES: u64 = 1 << 30;
 
-/// The version that an overlay is on.
+/// The version of an overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
     path: String,
@@ -39,7 +39,7 @@ impl Pin {
         Ok(transaction.sessions().set(OVERLAYS, key(&self.path), record.as_bytes())?)
     }
 
-    // The version that is recorded for an overlay, and when it was made.
+    // The recorded version of an overlay, and its time.
     fn recorded(database: &Database, path: &str) -> Result<Option<(i64, i64)>, Error> {
         let Some(record) = database.reader()?.session(OVERLAYS, key(path))? else { return Ok(None) };
         let record: Value = serde_json::from_slice(&record).unwrap_or_default();
@@ -51,7 +51,7 @@ fn key(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
 }
 
-/// Opens a database to be read, and says which version its name asks for. The sandbox's own is not opened twice.
+/// Opens a database for reading, and returns the version that its name selects. The sandbox's own is not opened twice.
 pub(super) fn open(host: &Host, own: &Database, file: &Path) -> Result<(Database, Option<String>), sqlite_fs::Error> {
     let (file, version) = split(file);
     let is_own = |own: &Path| own.canonicalize().is_ok_and(|own| file.canonicalize().is_ok_and(|file| own == file));
@@ -65,13 +65,13 @@ pub(super) fn open(host: &Host, own: &Database, file: &Path) -> Result<(Database
     Ok((host.base(&file, open)?, version))
 }
 
-// A database of AgentFS or LocalSandbox is taken in as a snapshot is: checked row by row, in memory.
+// An AgentFS or LocalSandbox database is imported like a snapshot: checked row by row, in memory.
 fn import(file: &Path) -> Result<Database, sqlite_fs::Error> {
     let bounds = Import { deadline: Some(clock::now() + IMPORT_TIME), max_bytes: IMPORT_BYTES, ..Import::default() };
     Ok(Database::import(file, Options::default(), &bounds)?.0)
 }
 
-// The file and the version after its name. A file whose name has an `@` is taken as it is.
+// The file and the version after its name. An existing file whose name contains `@` is used directly.
 fn split(file: &Path) -> (PathBuf, Option<String>) {
     let text = file.to_string_lossy();
     if !file.is_file() {
@@ -85,12 +85,12 @@ fn split(file: &Path) -> (PathBuf, Option<String>) {
     (file.to_owned(), None)
 }
 
-/// Whether a reference means another version each time something is changed.
+/// Returns whether a reference denotes another version after each change.
 fn is_moving(reference: &str) -> bool {
     reference.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("HEAD")) || reference.starts_with("@{")
 }
 
-/// The version of a base that a mount shows, and what is to be recorded of it. `None`: always the newest.
+/// Returns the version of a base that a mount shows, and the record for it. `None`: always the newest.
 pub(super) fn pinned(
     own: &Database,
     base: &Database,
@@ -105,12 +105,12 @@ pub(super) fn pinned(
     if let Some((number, time)) = Pin::recorded(own, path)? {
         let is_fixed = reference.is_some_and(|reference| !is_moving(reference));
         if let Some(wanted) = wanted.filter(|wanted| is_fixed && wanted.number != number) {
-            return Err(moved(path, &format!("it is on version v{number}, not on v{}", wanted.number)));
+            return Err(moved(path, &format!("it is on version v{number}, expected v{}", wanted.number)));
         }
         return match base.reader()?.version(number) {
             Ok(version) if version.time == time => Ok((Some(number), None)),
-            Ok(_) => Err(moved(path, "it was made over another database")),
-            // Pruned: reading it fails, and moving it to a newer one does not.
+            Ok(_) => Err(moved(path, "it was created over another database")),
+            // Pruned: reading it fails, but moving to a newer one does not.
             Err(sqlite_fs::Error::NoVersion { .. }) => Ok((Some(number), None)),
             Err(error) => Err(error.into()),
         };
@@ -123,7 +123,7 @@ pub(super) fn pinned(
 }
 
 fn moved(path: &str, reason: &str) -> Error {
-    Error::Invalid(format!("cannot mount an overlay at `{}`: {reason}; `sandlite update` moves it", key(path)))
+    Error::Invalid(format!("cannot mount an overlay at `{}`: {reason}; move it with `sandlite update`", key(path)))
 }
 
 #[cfg(test)]

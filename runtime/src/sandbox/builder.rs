@@ -1,4 +1,4 @@
-//! How a sandbox is opened.
+//! Opening a sandbox.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,8 +26,7 @@ use crate::vfs::{Binding, Fixed, Patience, Provider, Scope, View};
 
 /// Settings of a [`Sandbox`].
 ///
-/// Defaults, all closed: in memory, preset `normal`, nothing of the host's environment, `/home/user` as the directory
-/// commands start in, a host of its own.
+/// Defaults: in memory, preset `normal`, no variables of the host's environment, working directory `/home/user`, its own host.
 #[derive(Debug, Default)]
 pub struct Builder {
     host: Engine,
@@ -52,18 +51,18 @@ pub struct Builder {
     as_owner: bool,
 }
 
-/// Which Python a sandbox has as `python3`.
+/// The Python that a sandbox uses as `python3`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Python {
-    /// CPython 3.14 with its whole standard library: starts in milliseconds, comes with Sandlite.
+    /// CPython 3.14 with its whole standard library: starts in milliseconds, bundled with Sandlite.
     #[default]
     Core,
-    /// CPython 3.15 with NumPy, pandas, SciPy, scikit-learn, Matplotlib and more; installed apart
-    /// ([`Host::add_python_sci`], `sandlite guests add python-sci`).
+    /// CPython 3.15 with NumPy, pandas, SciPy, scikit-learn, Matplotlib and more; installed separately ([`Host::add_python_sci`],
+    /// `sandlite guests add python-sci`).
     Scientific,
 }
 
-/// Where the engine comes from.
+/// The source of the engine.
 #[derive(Debug)]
 enum Engine {
     Shared(Host),
@@ -77,10 +76,10 @@ impl Default for Engine {
     }
 }
 
-/// How long reading a snapshot may take.
+/// Maximum duration of reading a snapshot.
 const IMPORT_TIME: Duration = Duration::from_secs(60);
 
-/// How long a command of another process is waited for.
+/// How long to wait for a command of another process.
 const WAIT: Duration = Duration::from_secs(10);
 
 impl Builder {
@@ -91,14 +90,14 @@ impl Builder {
         self
     }
 
-    /// Gives the sandbox a host of its own with these settings. It is started while the database is being opened.
+    /// Uses a new host with these settings. It is started while the database is being opened.
     #[must_use]
     pub fn own_host(mut self, host: HostBuilder) -> Self {
         self.host = Engine::Own(host);
         self
     }
 
-    /// Gives the sandbox a host of its own that is already being started, for a program that has other things to do first.
+    /// Uses a host that is already being started, for a program that has other work to do first.
     ///
     /// ```
     /// # use sandlite_runtime::{Command, Host, Sandbox};
@@ -114,36 +113,36 @@ impl Builder {
         self
     }
 
-    /// Keeps the sandbox in this file, created if it does not exist.
+    /// Stores the sandbox in this file, which is created if missing.
     #[must_use]
     pub fn database(mut self, path: impl Into<PathBuf>) -> Self {
         self.database = Some(path.into());
         self
     }
 
-    /// Starts from a snapshot: its rows are checked and copied, the file itself is left alone.
+    /// Starts from a snapshot: its rows are checked and copied, and the file itself is not modified.
     #[must_use]
     pub fn import(mut self, snapshot: impl Into<PathBuf>) -> Self {
         self.import = Some(snapshot.into());
         self
     }
 
-    /// Refuses the snapshot unless it says exactly what [`Sandbox::digest`] told of it.
+    /// Rejects the snapshot unless it has this digest, as returned by [`Sandbox::digest`].
     #[must_use]
     pub fn import_digest(mut self, digest: impl Into<String>) -> Self {
         self.import_digest = Some(digest.into());
         self
     }
 
-    /// What commands may use.
+    /// Sets the limits of commands.
     #[must_use]
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = preset;
         self
     }
 
-    /// What commands may use, in place of a preset: any limits, also wider than those of every preset. Only the owner of a sandbox
-    /// sets them; [`limits`](Self::limits), [`Command::limits`] and callers of tools can only tighten them.
+    /// Sets the limits of commands instead of a preset, also above those of every preset. Only the owner of a sandbox sets them;
+    /// [`limits`](Self::limits), [`Command::limits`] and callers of tools can only lower them.
     ///
     /// ```
     /// # use sandlite_runtime::{Limits, Sandbox};
@@ -159,17 +158,17 @@ impl Builder {
     }
 
     surroundings! {
-        /// Tightens some limits of the preset.
+        /// Lowers some limits of the preset.
         limits,
         /// Adds a variable to the environment of every command.
         env,
-        /// The directory commands start in.
+        /// Sets the working directory of commands.
         cwd
     }
 
-    /// Lets commands see the root directory under another name as well: with `data`, `/data/x` is `/x`, and `/data` shows
-    /// nothing but files of the sandbox. For what was made for sandboxes that have all their files there. The name is not in
-    /// exports, and there is no `/home/user` unless it is the directory that commands start in.
+    /// Makes the root directory also visible under another name: with `data`, `/data/x` is `/x`, and `/data` contains only files
+    /// of the sandbox. For compatibility with sandboxes that have all their files there. The name is not in exports, and there is
+    /// no `/home/user` unless it is the working directory of commands.
     ///
     /// ```
     /// # use sandlite_runtime::Sandbox;
@@ -184,7 +183,7 @@ impl Builder {
         self
     }
 
-    /// Redirections of the shell, `touch` and `tee` create the directories above their files, as LocalSandbox's do. Other programs
+    /// Makes redirections of the shell, `touch` and `tee` create missing parent directories, as in LocalSandbox. Other programs
     /// do not.
     ///
     /// ```no_run
@@ -199,28 +198,29 @@ impl Builder {
         self
     }
 
-    /// Puts a file into the sandbox when it is opened, with the directories above it.
+    /// Writes a file to the sandbox when it is opened, creating missing parent directories.
     #[must_use]
     pub fn file(self, path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         self.file_from(path, content.into())
     }
 
-    /// The same with content that is read while it is stored.
+    /// Same as [`file`](Self::file), with content that is streamed.
     #[must_use]
     pub fn file_from(mut self, path: impl Into<String>, content: impl Into<Content>) -> Self {
         self.files.push((path.into(), content.into()));
         self
     }
 
-    /// Lets programs in the sandbox call a function of this program; without one they can call none.
+    /// Lets programs in the sandbox call a function of this program; by default there are none.
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Gives the sandbox a program: a module for `wasm32-wasip1`, such as one's own Rust or C. It is `/usr/local/bin/NAME`, works on the
-    /// sandbox's files and is under its limits, as every program is. It is compiled when the sandbox is opened, and once for each machine.
+    /// Adds a program to the sandbox: a module built for `wasm32-wasip1`, such as your own Rust or C. It appears as
+    /// `/usr/local/bin/NAME` and works on the sandbox's files and under its limits, like every program. It is compiled when the
+    /// sandbox is opened, and cached.
     ///
     /// ```no_run
     /// # use sandlite_runtime::Sandbox;
@@ -235,19 +235,19 @@ impl Builder {
         self
     }
 
-    /// Gives the sandbox a program that is installed for this user ([`Host::add_program`], `sandlite guests add FILE.wasm --as NAME`).
+    /// Adds a program that is installed for this user ([`Host::add_program`], `sandlite guests add FILE.wasm --as NAME`).
     #[must_use]
     pub fn installed_program(mut self, name: impl Into<String>) -> Self {
         self.own.modules.push((name.into(), None));
         self
     }
 
-    /// Gives the sandbox a command that is a function of this program: `/usr/local/bin/NAME`, with arguments, standard streams and an
-    /// exit status, in pipelines, below `xargs` and from Python's `subprocess`. Each call is a row of the history. What the function returns
-    /// as an error is printed on its standard error, and its status is then 1.
+    /// Adds a command that is a function of this program: `/usr/local/bin/NAME`, with arguments, standard streams and an exit
+    /// status. It works in pipelines, with `xargs` and from Python's `subprocess`. Each call is recorded in the history. If the
+    /// function returns an error, it is printed to standard error, and the status is 1.
     ///
-    /// The function runs on a thread of its own. When the process is killed or its command is over, its streams break and its files are
-    /// refused at once; [`CommandCall::is_over`] says so.
+    /// The function runs on its own thread. When the process is killed or its command has ended, its streams break and its file
+    /// accesses fail at once; [`CommandCall::is_over`] reports it.
     #[must_use]
     pub fn command(
         mut self,
@@ -258,11 +258,13 @@ impl Builder {
         self
     }
 
-    /// Lets programs in the sandbox run these programs of this machine, each by its name or as `host [-p PATH] NAME …`. Off unless granted.
+    /// Lets programs in the sandbox run these programs of this machine, each by its name or as `host [-p PATH] NAME …`. Off by
+    /// default.
     ///
-    /// A call is lent the current directory, or PATH: a private copy of it, in which the real program runs under bubblewrap, without a
-    /// network, without the caller's home and with limits of its own. What it changed is brought back as part of the run, and the call is in the
-    /// history. The program is native code, held by the kernel's namespaces alone: see SECURITY.md.
+    /// A call is lent the current directory, or PATH: a private copy of it, in which the real program runs under bubblewrap,
+    /// without a network, without the caller's home directory and with its own limits. Its changes are copied back as part of the
+    /// run, and the call is recorded in the history. The program is native code, confined only by the kernel's namespaces: see
+    /// SECURITY.md.
     ///
     /// ```no_run
     /// # use sandlite_runtime::Sandbox;
@@ -276,14 +278,14 @@ impl Builder {
         self
     }
 
-    /// Ends the Python of a session ([`Sandbox::python_in`]) that has had no call for this long; ten minutes unless set.
+    /// Ends the Python of a session ([`Sandbox::python_in`]) that was idle for this long; defaults to ten minutes.
     #[must_use]
     pub fn python_idle(mut self, idle: Duration) -> Self {
         self.python_idle = Some(idle);
         self
     }
 
-    /// Chooses what `python3` is, in Python calls, in sessions and in bash: the core interpreter, unless said otherwise.
+    /// Selects `python3`, in Python calls, in sessions and in bash; defaults to the core interpreter.
     ///
     /// ```no_run
     /// # use sandlite_runtime::{Python, Sandbox};
@@ -297,22 +299,22 @@ impl Builder {
         self
     }
 
-    /// How long a command waits for one of another process that has the same file open. Defaults to ten seconds.
+    /// Sets how long a command waits for another process that has the same file open; defaults to ten seconds.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
     }
 
-    /// Makes every acknowledged command survive a power cut, not only the end of this process; costs a disk sync each.
+    /// Makes every acknowledged command survive a power failure, not only the end of this process; costs a disk sync each.
     #[must_use]
     pub fn power_safe(mut self) -> Self {
         self.power_safe = true;
         self
     }
 
-    /// Lets guests see a file or a directory that a function of this program generates each time somebody opens it. A mount point
-    /// is made there. See [`Provider`] for what the function is given, and for its errors.
+    /// Mounts a file or directory that a function of this program generates each time it is opened. The mount point is created.
+    /// See [`Provider`] for the function's arguments and errors.
     ///
     /// ```
     /// use sandlite_runtime::{Provider, Sandbox};
@@ -327,9 +329,9 @@ impl Builder {
         self.mount(Mount::dynamic(path, provider))
     }
 
-    /// Lays the sandbox over the whole tree of another database, or of one of its versions (`base.db@v3`): what the sandbox has not
-    /// changed is the base's, which is only read and can be shared by many. The sandbox stays on the version that it was first
-    /// opened with, until [`Sandbox::update`] moves it. Keys, sessions and history are its own.
+    /// Lays the sandbox over the whole tree of another database, or of one of its versions (`base.db@v3`): unchanged files come
+    /// from the base, which is only read and can be shared by many sandboxes. The sandbox stays on the version with which it was
+    /// first opened, until [`Sandbox::update`] moves it. Keys, sessions and history are its own.
     ///
     /// ```
     /// use sandlite_runtime::Sandbox;
@@ -347,15 +349,15 @@ impl Builder {
         self.mount(Mount::database(file, "/").writable())
     }
 
-    /// Lets guests see a tree from elsewhere: a directory of the host, another database, a past version.
+    /// Mounts a tree: a host directory, another database, a past version.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
         self.mounts.push(mount);
         self
     }
 
-    /// Binds the sandbox by a policy, besides the one that is stored with it: guests, [`Sandbox::fs`], the tools of agents and
-    /// all else. [`Sandbox::owner`] is a handle that is not bound.
+    /// Applies a policy to the sandbox, in addition to the stored one: to guests, [`Sandbox::fs`], the tools of agents and
+    /// everything else. [`Sandbox::owner`] returns a handle without restrictions.
     ///
     /// ```
     /// use sandlite_runtime::{Policy, Sandbox};
@@ -371,14 +373,15 @@ impl Builder {
         self
     }
 
-    /// Opens the sandbox as its owner: no policy binds the handle, be the stored one damaged. Views that are made from it are bound.
+    /// Opens the sandbox as its owner: no policy applies to the handle, even if the stored one is damaged. Policies apply to its
+    /// views.
     #[must_use]
     pub fn as_owner(mut self) -> Self {
         self.as_owner = true;
         self
     }
 
-    /// Opens a database that exists for looking at it, also while another process works in it; nothing runs.
+    /// Opens an existing database read-only, also while another process works in it; nothing can be run.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
@@ -389,12 +392,13 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// When the database cannot be opened, the snapshot is refused, a limit is zero or raised, or a tool makes no sense.
+    /// Returns an error if the database cannot be opened, the snapshot is invalid, a limit is zero or raised, or a tool is
+    /// invalid.
     pub fn open(self) -> Result<Sandbox, Error> {
         self.open_with(None)
     }
 
-    /// Opens the sandbox for a command that comes next: what the command needs is loaded while the database is being opened.
+    /// Opens the sandbox for a subsequent command: what the command needs is loaded while the database is being opened.
     ///
     /// ```
     /// # use sandlite_runtime::{Command, Sandbox};
@@ -406,7 +410,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// Returns the errors of [`open`](Self::open).
     pub fn open_for(self, command: &Command) -> Result<Sandbox, Error> {
         self.open_with(command.program.guest())
     }
@@ -492,7 +496,7 @@ impl Builder {
     }
 }
 
-// The engine and the database each take milliseconds, and neither needs the other.
+// The engine and the database each take milliseconds, and are independent.
 fn meanwhile<T>(starting: Starting, open: impl FnOnce() -> Result<T, Error>) -> Result<(Host, T), Error> {
     Fixed::world();
     starting.help();
@@ -501,7 +505,7 @@ fn meanwhile<T>(starting: Starting, open: impl FnOnce() -> Result<T, Error>) -> 
     Ok((starting.finish()?, database?))
 }
 
-/// How the database of a sandbox with these limits is opened: in a file, or in memory.
+/// Returns the options for the database of a sandbox with these limits: in a file, or in memory.
 pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) -> Options {
     let durability = if power_safe { Durability::PowerSafe } else { Durability::CrashSafe };
     let mut quota = Quota {
@@ -516,9 +520,9 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
         ..Quota::default()
     };
     if path.is_none() {
-        // What is in memory counts in the memory limit while commands run, and must not be more than that before.
+        // Data in memory counts toward the memory limit while commands run, and must not exceed it before.
         quota.bytes = quota.bytes.min(limits.memory.0);
-        // The history least of all: a command needs its memory more than the output of older ones.
+        // The history least of all: a command needs its memory more than old output.
         quota.history = quota.history.min(limits.memory.0 / 8);
         quota.past = quota.past.min(limits.memory.0 / 32);
     }
@@ -529,7 +533,7 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
     }
 }
 
-// A snapshot may hold what the preset lets a sandbox hold, and must be read within a minute (T-SNAP-03).
+// A snapshot may contain what the preset allows, and must be read within a minute (T-SNAP-03).
 fn import_bounds(limits: &Limits, digest: Option<String>) -> Import {
     let deadline = Some(clock::now() + IMPORT_TIME);
     let parts = [limits.disk, limits.names, limits.keys, limits.sessions, limits.history, limits.past];
@@ -538,8 +542,8 @@ fn import_bounds(limits: &Limits, digest: Option<String>) -> Import {
 }
 
 impl Sandbox {
-    // These directories, those that mounts are at, and the versions of overlays. In a new sandbox they are how it begins, and nothing
-    // that was done.
+    // These directories, the mount points, and the versions of overlays. In a new sandbox they are its initial state and not
+    // recorded.
     pub(super) fn furnish(&self, directories: &[&str], pins: &[Pin]) -> Result<(), Error> {
         let now = self.now()?;
         let (fs, mut missing) = (now.fs(), Vec::new());
@@ -552,7 +556,7 @@ impl Sandbox {
         if missing.is_empty() && missing_points.is_empty() && pins.is_empty() {
             return Ok(());
         }
-        // A view of a run makes the mount points itself.
+        // A view of a run creates the mount points itself.
         let make = |view: &View<Transaction>| -> Result<(), Error> {
             missing.iter().try_for_each(|directory| view.fs().create_dir_all(directory))?;
             pins.iter().try_for_each(|pin| pin.record(view.transaction()))
@@ -565,7 +569,7 @@ impl Sandbox {
         self.change(call, |run| make(run.view()?))
     }
 
-    // The files it was given, in one row of the history.
+    // The given files, in one row of the history.
     fn seed(&self, files: Vec<(String, Content)>) -> Result<(), Error> {
         if files.is_empty() {
             return Ok(());

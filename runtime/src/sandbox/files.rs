@@ -1,4 +1,4 @@
-//! The sandbox's files from outside: no guest runs, the view is read and written directly.
+//! Access to the sandbox's files without running a guest: the view is read and written directly.
 
 mod copy;
 mod many;
@@ -15,10 +15,10 @@ use crate::vfs::content;
 
 pub use many::Content;
 
-/// A sandbox's files, as a command sees them: what is mounted and the fixed world included. Paths are absolute.
+/// A sandbox's files, as a command sees them, including mounts and the fixed world. Paths are absolute.
 ///
-/// Each call is a transaction and a row of the history, but for [`metadata`](Self::metadata), [`read_link`](Self::read_link)
-/// and [`version`](Self::version), which are too small to be worth one.
+/// Each call is a transaction and a row in the history, except for [`metadata`](Self::metadata), [`read_link`](Self::read_link)
+/// and [`version`](Self::version), which are too small to record.
 ///
 /// ```
 /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -49,14 +49,14 @@ impl<'a> Files<'a> {
         Self { sandbox, recorded: None, expected: Vec::new() }
     }
 
-    /// The same files; the rows of the history that calls leave have these parameters instead of their own.
+    /// Returns the same files; history rows of calls have these parameters instead of their own.
     #[must_use]
     pub fn recorded_as(self, parameters: serde_json::Value) -> Self {
         Self { recorded: Some(parameters), ..self }
     }
 
-    /// The same files; a call that changes something does so only if the file at this path still has this version, as
-    /// [`version`](Self::version) returned it. `none` says that there must be no such file.
+    /// Returns the same files; a call that changes something does so only if the file at this path still has this version, as
+    /// returned by [`version`](Self::version). `none` means that the file must not exist.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/log", "one\n").open()?;
@@ -82,11 +82,11 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Writes files in one transaction, creating the directories above them; one row of the history, `seed`.
+    /// Writes files in one transaction, creating missing parent directories; recorded as one row, `seed`.
     ///
     /// # Errors
     ///
-    /// Returns an error if one of them cannot be written: then none is.
+    /// Returns an error if one of them cannot be written; none is written then.
     pub fn seed<C: AsRef<[u8]>>(&self, files: &[(String, C)]) -> Result<(), Error> {
         let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
         let call = Call::new("seed", &paths.join(" "), json!({ "paths": paths, "count": paths.len() }));
@@ -113,17 +113,16 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     ///
     /// # Errors
     ///
-    /// When it does not exist or is a directory.
+    /// Returns an error if it does not exist or is a directory.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
         self.look(about("read_file", path), |fs| Ok(fs.read(path)?))
     }
 
-    /// Writes the content of a file to `to`, piece by piece, and returns how many bytes it has. Takes little memory, however
-    /// large the file is.
+    /// Writes the content of a file to `to`, piece by piece, and returns its size. Uses little memory regardless of the size.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/notes", "five!").open()?;
@@ -135,7 +134,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read); and [`Error::HostFile`] if `to` cannot be written.
+    /// Returns the errors of [`read`](Self::read), and [`Error::HostFile`] if `to` cannot be written.
     pub fn read_to(&self, path: &str, mut to: impl std::io::Write) -> Result<u64, Error> {
         self.look(about("read_file", path), |fs| {
             let mut unwritten = None;
@@ -147,11 +146,11 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// The content of a file and its version, for [`write_if_version`](Self::write_if_version).
+    /// Returns the content of a file and its version, for [`write_if_version`](Self::write_if_version).
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
+    /// Returns the errors of [`read`](Self::read).
     pub fn read_versioned(&self, path: &str) -> Result<(Vec<u8>, String), Error> {
         self.look(about("read_file", path), |fs| {
             let bytes = fs.read(path)?;
@@ -160,21 +159,21 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// A name for a file's content, for [`write_if_version`](Self::write_if_version), as the [agent tools](crate::agent) have
-    /// it too; `none` when there is no file. Reads the file.
+    /// Returns the version of a file's content, for [`write_if_version`](Self::write_if_version); the same as in the [agent
+    /// tools](crate::agent). `none` if the file does not exist. Reads the file.
     ///
     /// # Errors
     ///
-    /// When it is a directory, or cannot be read.
+    /// Returns an error if it is a directory or cannot be read.
     pub fn version(&self, path: &str) -> Result<String, Error> {
         self.sandbox.now()?.at_one_state(|view| content::version_at(view, path))
     }
 
-    /// Writes a file, creating the directories above it.
+    /// Writes a file, creating missing parent directories.
     ///
     /// # Errors
     ///
-    /// When it is a directory or does not fit the quota.
+    /// Returns an error if it is a directory or exceeds the quota.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> Result<(), Error> {
         let content = content.as_ref();
         self.change(sized("write_file", path, content), |fs| {
@@ -183,7 +182,7 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// Writes a file if it still has this version; `none` says that it must not exist. Answers the new version.
+    /// Writes a file if it still has this version; `none` means that it must not exist. Returns the new version.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -196,7 +195,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Stale`] when it has another version; else as [`write`](Self::write).
+    /// Returns [`Error::Stale`] if it has another version, and the errors of [`write`](Self::write).
     pub fn write_if_version(&self, path: &str, version: &str, content: impl AsRef<[u8]>) -> Result<String, Error> {
         let bytes = content.as_ref();
         self.sandbox.change(sized("write_file", path, bytes), |run| {
@@ -209,11 +208,11 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// Adds to the end of a file, creating it and the directories above it.
+    /// Appends to a file, creating it and its missing parent directories.
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write).
+    /// Returns the errors of [`write`](Self::write).
     pub fn append(&self, path: &str, content: impl AsRef<[u8]>) -> Result<(), Error> {
         let content = content.as_ref();
         self.change(sized("append_file", path, content), |fs| {
@@ -222,20 +221,20 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     ///
     /// # Errors
     ///
-    /// When it does not exist or is no directory.
+    /// Returns an error if it does not exist or is not a directory.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         self.list_but(path, |_| false)
     }
 
-    /// The same without the empty directories whose names `is_left_out` accepts.
+    /// Same as [`list`](Self::list), without the empty directories whose names `is_left_out` accepts.
     ///
     /// # Errors
     ///
-    /// As [`list`](Self::list).
+    /// Returns the errors of [`list`](Self::list).
     pub fn list_but(&self, path: &str, is_left_out: impl Fn(&str) -> bool) -> Result<Vec<Entry>, Error> {
         self.sandbox.recorder.read_answering(self.recorded(about("list_files", path)), || {
             let view = self.sandbox.now()?;
@@ -249,7 +248,7 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// Everything below a path and the path itself, each directory before what is in it, names in order.
+    /// Returns a path and everything below it, each directory before its content, in name order.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/a/b/c", "").open()?;
@@ -260,45 +259,45 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// When it does not exist.
+    /// Returns an error if it does not exist.
     pub fn walk(&self, path: &str) -> Result<Vec<Found>, Error> {
         self.look(about("walk_files", path), |fs| {
             Ok(fs.walk(path)?.into_iter().map(|(path, stat)| Found { path, stat }).collect())
         })
     }
 
-    /// The metadata of a file, links followed.
+    /// Returns the metadata of a file, following links.
     ///
     /// # Errors
     ///
-    /// When it does not exist.
+    /// Returns an error if it does not exist.
     pub fn metadata(&self, path: &str) -> Result<Stat, Error> {
         Ok(self.sandbox.now()?.fs().metadata(path)?)
     }
 
-    /// The metadata of the path itself, be it a link.
+    /// Returns the metadata of the path itself, even if it is a link.
     ///
     /// # Errors
     ///
-    /// When it does not exist.
+    /// Returns an error if it does not exist.
     pub fn symlink_metadata(&self, path: &str) -> Result<Stat, Error> {
         Ok(self.sandbox.now()?.fs().symlink_metadata(path)?)
     }
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     ///
     /// # Errors
     ///
-    /// When it does not exist or is no link.
+    /// Returns an error if it does not exist or is not a link.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
         Ok(self.sandbox.now()?.fs().read_link(path)?)
     }
 
-    /// Whether a path leads somewhere.
+    /// Returns whether a path exists.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn exists(&self, path: &str) -> Result<bool, Error> {
         self.sandbox.recorder.read_answering(self.recorded(about("exists", path)), || {
             let exists = self.sandbox.now()?.fs().exists(path)?;
@@ -310,7 +309,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// When it does not exist or is a directory.
+    /// Returns an error if it does not exist or is a directory.
     pub fn remove_file(&self, path: &str) -> Result<(), Error> {
         self.change(about("delete_file", path), |fs| Ok(fs.remove_file(path)?))
     }
@@ -319,30 +318,30 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// When it does not exist, is no directory or is not empty.
+    /// Returns an error if it does not exist, is not a directory or is not empty.
     pub fn remove_dir(&self, path: &str) -> Result<(), Error> {
         self.change(about("delete_directory", path), |fs| Ok(fs.remove_dir(path)?))
     }
 
-    /// Removes a directory and all below it.
+    /// Removes a directory and everything below it.
     ///
     /// # Errors
     ///
-    /// When it does not exist or is no directory.
+    /// Returns an error if it does not exist or is not a directory.
     pub fn remove_dir_all(&self, path: &str) -> Result<(), Error> {
         self.change(about("delete_directory", path), |fs| Ok(fs.remove_dir_all(path).map(drop)?))
     }
 
-    /// Creates a directory and those above it.
+    /// Creates a directory and its missing parents.
     ///
     /// # Errors
     ///
-    /// When something else has its name.
+    /// Returns an error if the path exists and is not a directory.
     pub fn create_dir_all(&self, path: &str) -> Result<(), Error> {
         self.change(about("create_directory", path), |fs| Ok(fs.create_dir_all(path)?))
     }
 
-    /// Moves a file or directory, replacing a file or an empty directory that is there.
+    /// Moves a file or directory, replacing an existing file or empty directory.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/old", "text").open()?;
@@ -353,16 +352,16 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// When `from` does not exist, or `to` cannot be replaced.
+    /// Returns an error if `from` does not exist, or `to` cannot be replaced.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         self.change(between("rename", from, to), |fs| Ok(fs.rename(from, to)?))
     }
 
-    /// Copies a file's content and permissions and answers how many bytes it has.
+    /// Copies a file's content and permissions and returns its size.
     ///
     /// # Errors
     ///
-    /// When `from` is no file, or `to` cannot be written.
+    /// Returns an error if `from` is not a file, or `to` cannot be written.
     pub fn copy(&self, from: &str, to: &str) -> Result<u64, Error> {
         self.change(between("copy_file", from, to), |fs| Ok(fs.copy(from, to)?))
     }
@@ -371,42 +370,42 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     ///
-    /// When it does not exist.
+    /// Returns an error if it does not exist.
     pub fn set_permissions(&self, path: &str, mode: u32) -> Result<(), Error> {
         let call = Call::new("set_permissions", path, json!({ "path": path, "mode": format!("{mode:o}") }));
         self.change(call, |fs| Ok(fs.set_permissions(path, mode)?))
     }
 
-    /// Sets the times of the last access and change, in nanoseconds since 1970; `None` leaves one as it is.
+    /// Sets the access and modification times, in nanoseconds since 1970; `None` leaves one unchanged.
     ///
     /// # Errors
     ///
-    /// When it does not exist.
+    /// Returns an error if it does not exist.
     pub fn set_times(&self, path: &str, accessed: Option<i64>, modified: Option<i64>) -> Result<(), Error> {
         self.change(about("set_times", path), |fs| Ok(fs.set_times(path, accessed, modified)?))
     }
 
-    /// Creates a symbolic link at `path` that says `target`.
+    /// Creates a symbolic link at `path` that points to `target`.
     ///
     /// # Errors
     ///
-    /// When something has that name.
+    /// Returns an error if the path exists.
     pub fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
         let call = Call::new("symlink", path, json!({ "path": path, "target": target }));
         self.change(call, |fs| Ok(fs.symlink(target, path)?))
     }
 
-    /// Gives the file at `original` another name.
+    /// Creates another name for the file at `original`.
     ///
     /// # Errors
     ///
-    /// When it is a directory, or something has the new name.
+    /// Returns an error if it is a directory, or if the new name exists.
     pub fn hard_link(&self, original: &str, link: &str) -> Result<(), Error> {
         self.change(between("hard_link", original, link), |fs| Ok(fs.hard_link(original, link)?))
     }
 }
 
-// A directory that is copied into itself would never end.
+// Copying a directory into itself would never end.
 fn not_into_itself(from: &str, to: &str) -> Result<(), Error> {
     let root = FsPath::root();
     let is_inside = root.join(to)?.starts_with(&root.join(from)?);

@@ -1,4 +1,4 @@
-//! The key-value store: JSON values by name, beside the files.
+//! The key-value store: JSON values by name.
 
 use serde_json::{Value, json};
 use sqlite_fs::{KeyPage, Quota, Reader, Volume as _};
@@ -7,11 +7,11 @@ use super::Sandbox;
 use crate::Error;
 use crate::history::LibraryCall as Call;
 
-/// Most keys of one page, and their bytes together.
+/// Maximum number of keys on a page, and their maximum size.
 const PAGE_KEYS: usize = 1000;
 const PAGE_BYTES: usize = 64 << 10;
 
-/// A sandbox's key-value store. Every call is a row of the history, with the key and without the value.
+/// A sandbox's key-value store. Every call is recorded in the history, with the key but without the value.
 ///
 /// ```
 /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -25,25 +25,25 @@ pub struct Kv<'a> {
     sandbox: &'a Sandbox,
 }
 
-/// A longer value than any preset allows was put there by somebody else, and stays text.
+/// A value longer than any preset allows is foreign, and stays text.
 const PARSED_BYTES: usize = 16 << 20;
 
-/// A value with what is known about it.
+/// A value with its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KvEntry {
     /// The value.
     pub value: Value,
-    /// Starts at 1 and grows with each change.
+    /// Starts at 1 and increases with each change.
     pub version: u64,
     /// When it was first set, in seconds since 1970.
     pub created: i64,
     /// When it was last set.
     pub updated: i64,
-    /// Left out of exports.
+    /// Excluded from exports.
     pub secret: bool,
 }
 
-// A key of a length that no key can have is not recorded whole.
+// A key of an invalid length is not recorded in full.
 fn named(key: &str) -> &str {
     &key[..key.floor_char_boundary(Quota::KEY_MAX)]
 }
@@ -61,20 +61,20 @@ impl<'a> Kv<'a> {
         Self { sandbox }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn get(&self, key: &str) -> Result<Option<Value>, Error> {
         Ok(self.entry(key)?.map(|entry| entry.value))
     }
 
-    /// The value of a key with its version, for [`compare_and_set`](Self::compare_and_set).
+    /// Returns the value of a key with its version, for [`compare_and_set`](Self::compare_and_set).
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn entry(&self, key: &str) -> Result<Option<KvEntry>, Error> {
         self.sandbox.recorder.read_answering(Call::new("kv_get", named(key), json!({ "key": named(key) })), || {
             let found = self.sandbox.reader()?.get(key)?;
@@ -83,21 +83,21 @@ impl<'a> Kv<'a> {
         })
     }
 
-    /// Sets a key and answers its new version.
+    /// Sets a key and returns its new version.
     ///
     /// # Errors
     ///
-    /// When the key is longer than 1024 bytes, the value or the whole store larger than the preset allows, or the database
+    /// Returns an error if the key is longer than 1024 bytes, the value or the whole store exceeds the preset, or the database
     /// cannot be written.
     pub fn set(&self, key: &str, value: impl Into<Value>) -> Result<u64, Error> {
         self.put(key, None, &value.into())
     }
 
-    /// Sets a key if it has this version; 0 says that it must not exist. Answers the new version.
+    /// Sets a key if it has this version; 0 means that it must not exist. Returns the new version.
     ///
     /// # Errors
     ///
-    /// As [`set`](Self::set); and when the key has another version.
+    /// Returns the errors of [`set`](Self::set), and an error if the key has another version.
     pub fn compare_and_set(&self, key: &str, version: u64, value: impl Into<Value>) -> Result<u64, Error> {
         self.put(key, Some(version), &value.into())
     }
@@ -106,7 +106,7 @@ impl<'a> Kv<'a> {
         let json = value.to_string();
         let (used, largest) = (json.len() as u64, self.sandbox.limits.value);
         if used > largest.0 {
-            return Err(Error::Invalid(format!("the value of `{key}` has {used} bytes, and the preset allows {largest}")));
+            return Err(Error::Invalid(format!("the value of `{key}` has {used} bytes; the preset allows {largest}")));
         }
         let call = Call::new("kv_set", named(key), json!({ "key": named(key), "contentLength": used, "version": version }));
         self.sandbox.change_answering(call, |run| {
@@ -119,21 +119,21 @@ impl<'a> Kv<'a> {
         })
     }
 
-    /// Marks a key whose value must not leave in an export, or takes the mark away.
+    /// Excludes a key from exports, or includes it again.
     ///
     /// # Errors
     ///
-    /// When there is no such key.
+    /// Returns an error if the key does not exist.
     pub fn set_secret(&self, key: &str, secret: bool) -> Result<(), Error> {
         let call = Call::new("kv_set_secret", named(key), json!({ "key": named(key), "secret": secret }));
         self.sandbox.change(call, |run| Ok(run.transaction()?.kv().set_secret(key, secret)?))
     }
 
-    /// Removes a key and answers whether it was there.
+    /// Removes a key and returns whether it existed.
     ///
     /// # Errors
     ///
-    /// When the database cannot be written.
+    /// Returns an error if the database cannot be written.
     pub fn delete(&self, key: &str) -> Result<bool, Error> {
         self.sandbox.change_answering(Call::new("kv_delete", named(key), json!({ "key": named(key) })), |run| {
             let found = run.transaction()?.kv().delete(key)?;
@@ -141,11 +141,11 @@ impl<'a> Kv<'a> {
         })
     }
 
-    /// Removes several keys at once and answers which were there.
+    /// Removes several keys at once and returns those that existed.
     ///
     /// # Errors
     ///
-    /// When the database cannot be written: then none is removed.
+    /// Returns an error if the database cannot be written; none is removed then.
     pub fn delete_all(&self, keys: &[String]) -> Result<Vec<bool>, Error> {
         if let [key] = keys {
             return Ok(vec![self.delete(key)?]);
@@ -158,7 +158,7 @@ impl<'a> Kv<'a> {
         })
     }
 
-    /// Some of the keys that begin with a prefix, sorted: those after `after`, at most 1000 and at most 64 KB of them. When there are more,
+    /// Returns some of the keys with a prefix, sorted: those after `after`, at most 1000 and at most 64 KB. If there are more,
     /// the last one is the `after` of the next page.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl<'a> Kv<'a> {
         self.sandbox.recorder.read(call, || Ok(self.sandbox.reader()?.keys_after(prefix, after, PAGE_KEYS, PAGE_BYTES)?))
     }
 
-    /// All keys with a prefix and their values, sorted by key, at one state of the store.
+    /// Returns all keys with a prefix and their values, sorted by key, from one state of the store.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -195,11 +195,11 @@ impl<'a> Kv<'a> {
         })
     }
 
-    /// All keys that begin with a prefix, sorted; [`keys_after`](Self::keys_after) returns them in pages.
+    /// Returns all keys with a prefix, sorted; [`keys_after`](Self::keys_after) returns them in pages.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, Error> {
         let call = Call::new("kv_keys", named(prefix), json!({ "prefix": named(prefix) }));
         self.sandbox.recorder.read(call, || Ok(self.sandbox.reader()?.keys(prefix)?))
@@ -209,7 +209,7 @@ impl<'a> Kv<'a> {
 impl From<sqlite_fs::Value> for KvEntry {
     fn from(stored: sqlite_fs::Value) -> Self {
         let sqlite_fs::Value { json, created, updated, version, secret } = stored;
-        // Once taken apart, JSON takes up to thirty times its bytes.
+        // Parsed JSON takes up to thirty times its size.
         let parsed = (json.len() <= PARSED_BYTES).then(|| serde_json::from_str(&json).ok()).flatten();
         Self { value: parsed.unwrap_or(Value::String(json)), version, created, updated, secret }
     }

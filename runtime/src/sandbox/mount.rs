@@ -1,5 +1,5 @@
-//! Mounts of a sandbox: directories of the host, other databases, past versions and functions, for reading or under a layer of
-//! rows. Whole trees of the host, copied in and out.
+//! Mounts of a sandbox: host directories, other databases, past versions and functions, read-only or as overlays. Copies of whole
+//! trees from and to the host.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,12 +18,11 @@ use crate::vfs::{
     View, bring_back, export_tree, import_tree, is_mount_point, mount_path,
 };
 
-/// A tree of files that a sandbox may see: a directory of the host, another sandbox's database, a past version, or what a function
-/// generates; give it to [`Builder::mount`](super::Builder::mount).
+/// A tree of files that a sandbox can mount: a host directory, another sandbox's database, a past version, or a tree that a
+/// function generates; pass it to [`Builder::mount`](super::Builder::mount).
 ///
-/// Guests never write to it. Symbolic links in it are followed inside the sandbox's own tree only, so none leads out. Of a
-/// directory of the host, devices, pipes, sockets, what is mounted inside it, `.ssh` and the like, and the sandbox's own database do
-/// not show.
+/// Guests never write to it. Symbolic links in it are resolved only inside the sandbox's own tree, so none leads out. In a host
+/// directory, devices, pipes, sockets, nested mounts, `.ssh` and similar names, and the sandbox's own database are not visible.
 ///
 /// ```
 /// use sandlite_runtime::{Mount, Sandbox};
@@ -31,7 +30,7 @@ use crate::vfs::{
 /// # std::fs::write(project.path().join("README"), "read me").unwrap();
 /// let sandbox = Sandbox::builder().mount(Mount::overlay(project.path(), "/project")).open()?;
 /// assert_eq!(sandbox.fs().read("/project/README")?, b"read me");
-/// sandbox.fs().write("/project/README", "changed")?; // a row: the host's file stays as it is
+/// sandbox.fs().write("/project/README", "changed")?; // stored in the sandbox; the host's file is not modified
 /// # assert_eq!(std::fs::read(project.path().join("README")).unwrap(), b"read me");
 /// # Ok::<(), sandlite_runtime::Error>(())
 /// ```
@@ -48,10 +47,10 @@ enum What {
         path: PathBuf,
         allow_sensitive: bool,
     },
-    /// A file, which a version may follow: `base.db@v3`.
+    /// A file, optionally followed by a version: `base.db@v3`.
     Database(PathBuf),
     Past(String),
-    /// A repository, which a reference may follow: `project@main`.
+    /// A repository, optionally followed by a reference: `project@main`.
     Git(PathBuf),
     Function(Provider),
 }
@@ -61,23 +60,23 @@ impl Mount {
         Self { what, guest: guest.into(), overlay: false }
     }
 
-    /// Shows a host directory at an absolute path of the sandbox; changing anything in it is an error (EROFS).
+    /// Mounts a host directory at an absolute path in the sandbox; changing anything in it is an error (EROFS).
     #[must_use]
     pub fn read_only(host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
         Self::new(What::Host { path: host.into(), allow_sensitive: false }, guest)
     }
 
-    /// Shows a host directory under a layer of rows: guests change it as they like, and the changes are in the database.
+    /// Mounts a host directory as an overlay: guests can change it, and the changes are stored in the database.
     #[must_use]
     pub fn overlay(host: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
         Self::read_only(host, guest).writable()
     }
 
-    /// Shows the files of another sandbox's database, or of an AgentFS database, at an absolute path of the sandbox. With `@` and a
-    /// version after the file's name, such as `base.db@before`, those of a past version.
+    /// Mounts the files of another sandbox's database, or of an AgentFS database, at an absolute path in the sandbox. With `@`
+    /// and a version after the file's name, such as `base.db@before`, those of a past version.
     ///
-    /// Each command sees one state of it. Under a layer of rows ([`writable`](Self::writable)), the sandbox stays on the version that
-    /// it was first opened with, until [`Sandbox::update`] moves it.
+    /// Each command sees one state of it. As an overlay ([`writable`](Self::writable)), the sandbox stays on the version with
+    /// which it was first opened, until [`Sandbox::update`] moves it.
     ///
     /// ```
     /// use sandlite_runtime::{Mount, Sandbox};
@@ -93,7 +92,7 @@ impl Mount {
         Self::new(What::Database(file.into()), guest)
     }
 
-    /// Shows a past version of the sandbox itself at an absolute path.
+    /// Mounts a past version of the sandbox itself at an absolute path.
     ///
     /// ```
     /// use sandlite_runtime::{Mount, Sandbox};
@@ -113,34 +112,34 @@ impl Mount {
         Self::new(What::Past(version.into()), guest)
     }
 
-    /// Shows the files of a commit of a git repository or bundle at an absolute path of the sandbox, without a checkout. With `@` and
-    /// a reference after its path, such as `project@v1.0` or `project@main~2`, those of that commit; else those of `HEAD`. Which commit
-    /// that is, is decided when the sandbox is opened.
+    /// Mounts the files of a commit of a git repository or bundle at an absolute path in the sandbox, without a checkout. With
+    /// `@` and a reference after its path, such as `project@v1.0` or `project@main~2`, those of that commit; otherwise those of
+    /// `HEAD`. The commit is resolved when the sandbox is opened.
     #[must_use]
     pub fn git(repository: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
         Self::new(What::Git(repository.into()), guest)
     }
 
-    /// Shows a file or a directory that a function generates.
+    /// Mounts a file or a directory that a function generates.
     #[must_use]
     pub fn dynamic(path: impl Into<String>, provider: Provider) -> Self {
         Self::new(What::Function(provider), path)
     }
 
-    /// Puts a layer of rows over the mount: guests change it as they like, and the changes are in the database.
+    /// Makes the mount an overlay: guests can change it, and the changes are stored in the database.
     #[must_use]
     pub fn writable(mut self) -> Self {
         self.overlay = true;
         self
     }
 
-    /// The path in the sandbox.
+    /// Returns the path in the sandbox.
     #[must_use]
     pub fn guest(&self) -> &str {
         &self.guest
     }
 
-    /// Mounts a host directory even though it may give away secrets: `/etc`, a home directory, `.ssh`, …
+    /// Mounts a host directory even though it may expose secrets: `/etc`, a home directory, `.ssh`, …
     #[must_use]
     pub fn allow_sensitive(mut self) -> Self {
         if let What::Host { allow_sensitive, .. } = &mut self.what {
@@ -149,9 +148,8 @@ impl Mount {
         self
     }
 
-    /// Reads a mount as the command line has it: `HOST:GUEST`, `db:FILE[@VERSION]:GUEST`, `at:VERSION:GUEST` or
-    /// `git:REPOSITORY[@REF]:GUEST`, each with `:ro` or
-    /// `:overlay` after it.
+    /// Parses a mount in command-line syntax: `HOST:GUEST`, `db:FILE[@VERSION]:GUEST`, `at:VERSION:GUEST` or
+    /// `git:REPOSITORY[@REF]:GUEST`, each optionally followed by `:ro` or `:overlay`.
     ///
     /// ```
     /// use sandlite_runtime::Mount;
@@ -161,22 +159,22 @@ impl Mount {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if it is neither.
+    /// Returns [`Error::Invalid`] if it is none of these.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = |reason: &str| Error::Invalid(reason.to_owned());
         let (place, how) = match text.rsplit_once(':') {
             Some((place, how @ ("ro" | "overlay"))) => (place, how),
             Some((place, how)) if place.contains(":/") && !how.contains('/') => {
                 return Err(Error::Invalid(format!(
-                    "unknown mode `{how}`: a mount is `ro` (read-only) or `overlay` (changes stay in the sandbox), never written"
+                    "unknown mode `{how}`: expected `ro` (read-only) or `overlay` (changes stay in the sandbox)"
                 )));
             }
             _ => (text, "ro"),
         };
         let (source, guest) =
-            place.rsplit_once(':').filter(|(source, _)| !source.is_empty()).ok_or_else(|| invalid("it has no `:`"))?;
+            place.rsplit_once(':').filter(|(source, _)| !source.is_empty()).ok_or_else(|| invalid("missing `:`"))?;
         if !guest.starts_with('/') {
-            return Err(invalid("the path in the sandbox must begin with `/`"));
+            return Err(invalid("the path in the sandbox must start with `/`"));
         }
         let mount = match source.split_once(':') {
             Some(("db", file)) if !file.is_empty() => Self::database(file, guest),
@@ -187,7 +185,7 @@ impl Mount {
         Ok(if how == "overlay" { mount.writable() } else { mount })
     }
 
-    /// What is mounted, as messages name it.
+    /// Returns the name of the source for messages.
     fn name(&self) -> PathBuf {
         match &self.what {
             What::Host { path, .. } => path.clone(),
@@ -232,7 +230,7 @@ impl Mount {
                 (Arc::new(tree), None)
             }
             What::Function(provider) if overlay && !provider.is_directory() => {
-                return Err(refused("a single file cannot be under a layer of rows".to_owned(), None));
+                return Err(refused("a single file cannot be the base of an overlay".to_owned(), None));
             }
             What::Function(provider) => (Arc::new(CallbackSource::new(provider, largest)), None),
         };
@@ -240,14 +238,14 @@ impl Mount {
     }
 }
 
-// The path of a repository and what follows its last `@`, unless that is part of the path.
+// The path of a repository and the text after its last `@`, unless that is part of the path.
 fn with_reference(repository: &Path) -> (&Path, &str) {
     let parts = repository.to_str().and_then(|text| text.rsplit_once('@')).filter(|_| !repository.exists());
     parts.map_or((repository, "HEAD"), |(path, reference)| (Path::new(path), reference))
 }
 const DATABASE_HINT: &str = "name a file that `sandlite --db FILE` opens";
 
-const SENSITIVE_HINT: &str = "choose a directory below it; a program of your own can say `allow_sensitive`";
+const SENSITIVE_HINT: &str = "choose a directory below it, or use `allow_sensitive` in your own program";
 
 fn open_directory(
     host: &Path,
@@ -260,8 +258,8 @@ fn open_directory(
     })
 }
 
-/// Opens the mounts of a sandbox: none may be at or in the place of another, but all may be in a base. Returns with them the
-/// overlays that have no recorded version yet.
+/// Opens the mounts of a sandbox: they must not be nested, except in a base. Also returns the overlays without a recorded
+/// version.
 pub(super) fn open(
     mounts: Vec<Mount>,
     database: &Database,
@@ -290,15 +288,15 @@ fn check_place(points: &[MountPoint], point: &MountPoint, host: PathBuf, guest: 
     for other in points {
         if inside(other)? {
             let reason = format!("`{}` is mounted there", if other.path.is_empty() { "/" } else { &other.path });
-            return Err(Error::Mount { host, guest, reason, hint: Some("mounts cannot be inside each other") });
+            return Err(Error::Mount { host, guest, reason, hint: Some("use separate directories: mounts cannot be nested") });
         }
     }
     Ok(())
 }
 
 impl Sandbox {
-    /// Copies what is in a host directory into a directory of the sandbox, made if it is missing: one transaction, one row of
-    /// the history. Links are copied as links, and never followed on the host.
+    /// Copies the content of a host directory to a directory in the sandbox, which is created if missing: one transaction, one
+    /// history row. Links are copied as links, and never followed on the host.
     ///
     /// ```
     /// # let project = tempfile::tempdir().unwrap();
@@ -312,13 +310,13 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When the host directory cannot be read or is a sensitive one (as for [`Mount`]), or when it does not fit the quota:
-    /// then nothing is copied.
+    /// Returns an error if the host directory cannot be read or is a sensitive one (as for [`Mount`]), or if it exceeds the
+    /// quota; nothing is copied then.
     pub fn import_tree(&self, host: impl AsRef<Path>, guest: &str) -> Result<TreeCopy, Error> {
         let host = host.as_ref();
         let refused = |reason, hint| Error::Mount { host: host.to_owned(), guest: guest.to_owned(), reason, hint };
         let directory = open_directory(host, false, refused)?;
-        // The host's path stays out of the history: snapshots travel.
+        // The host's path is not recorded in the history, because snapshots are shared.
         self.change_answering(Call::new("import_tree", guest, json!({ "path": guest })), |run| {
             let view = run.view()?;
             view.fs().create_dir_all(guest)?;
@@ -328,8 +326,8 @@ impl Sandbox {
         })
     }
 
-    /// Copies what a directory of the sandbox shows (mounts included) into a host directory, made if it is missing. Nothing on
-    /// the host is overwritten or followed; links that lead out of the tree are left behind and named in the answer.
+    /// Copies the content of a directory in the sandbox (including mounts) to a host directory, which is created if missing.
+    /// Nothing on the host is overwritten or followed; links that lead out of the tree are skipped and listed in the result.
     ///
     /// ```
     /// # let host = tempfile::tempdir().unwrap();
@@ -342,8 +340,8 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When a file exists on the host, or cannot be written. A directory that was missing is then missing still; in one that
-    /// was there, files copied before the error stay.
+    /// Returns an error if a file exists on the host or cannot be written. A missing directory is not created then; in an
+    /// existing one, files copied before the error remain.
     pub fn export_tree(&self, guest: &str, host: impl AsRef<Path>) -> Result<TreeCopy, Error> {
         let call = Call::new("export_tree", guest, json!({ "path": guest }));
         self.recorder.read_answering(call, || {
@@ -353,7 +351,7 @@ impl Sandbox {
         })
     }
 
-    /// The same sandbox with one more mount: programs that are run through it see it, and so does everything that reads.
+    /// Returns the same sandbox with an additional mount, which is visible to programs that are run through it and to all reads.
     ///
     /// ```
     /// # use sandlite_runtime::{Mount, Provider, Sandbox};
@@ -366,7 +364,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Mount`] if the mount cannot be there, or an error if its place cannot be made.
+    /// Returns [`Error::Mount`] if the mount is invalid, and an error if its mount point cannot be created.
     pub fn with_mount(&self, mount: Mount) -> Result<Self, Error> {
         let (name, guest) = (mount.name(), mount.guest.clone());
         let (point, pin) = mount.open(&self.database, &self.host, largest(&self.limits))?;
@@ -377,11 +375,12 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// The same sandbox without the mount at a path; `None` if nothing is mounted there. What is recorded of an overlay stays.
+    /// Returns the same sandbox without the mount at a path; `None` if nothing is mounted there. The recorded data of an overlay
+    /// is kept.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the path cannot be that of a mount.
+    /// Returns [`Error::Invalid`] if the path is not a valid mount point.
     pub fn without_mount(&self, path: &str) -> Result<Option<Self>, Error> {
         let path = mount_path(path).map_err(|reason| Error::Invalid(format!("cannot unmount `{path}`: {reason}")))?;
         let mounts: Arc<[MountPoint]> = self.scope.mounts.iter().filter(|point| point.path != path).cloned().collect();
@@ -389,7 +388,7 @@ impl Sandbox {
         Ok(is_less.then(|| Self { scope: Scope { mounts, ..self.scope.clone() }, ..self.clone() }))
     }
 
-    /// Notes what a directory of the sandbox holds now, for [`export_changes`](Self::export_changes).
+    /// Records the content of a directory in the sandbox, for [`export_changes`](Self::export_changes).
     ///
     /// # Errors
     ///
@@ -398,9 +397,9 @@ impl Sandbox {
         TreeMark::new(&self.now()?, guest)
     }
 
-    /// Brings what changed below a marked directory into the host directory that it was copied from: new and changed files are written,
-    /// removed ones are removed. What did not change is not touched. No link is followed on the host, and links that lead out of the tree
-    /// are left behind and named in the answer.
+    /// Copies the changes below a marked directory to the host directory that it was copied from: new and changed files are
+    /// written, removed ones are removed. Unchanged files are not touched. No link is followed on the host, and links that lead
+    /// out of the tree are skipped and listed in the result.
     ///
     /// ```
     /// # let project = tempfile::tempdir().unwrap();
@@ -417,7 +416,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns an error if a file cannot be read here or written there; what was brought before it stays.
+    /// Returns an error if a file cannot be read here or written there; earlier changes remain.
     pub fn export_changes(&self, mark: &TreeMark, host: impl AsRef<Path>) -> Result<TreeCopy, Error> {
         let call = Call::new("export_changes", mark.guest(), json!({ "path": mark.guest() }));
         self.recorder.read_answering(call, || {
@@ -427,7 +426,7 @@ impl Sandbox {
         })
     }
 
-    /// The mount points that are missing; an error now rather than at the first command.
+    /// Returns the missing mount points; an invalid one fails now rather than at the first command.
     pub(super) fn missing_mount_points(&self) -> Result<Vec<&str>, Error> {
         let rows = self.database.reader()?;
         let mut missing = Vec::new();
@@ -443,7 +442,7 @@ impl Sandbox {
     }
 }
 
-/// The same mounts for another sandbox: each moves its overlays by itself.
+/// Returns the same mounts for another sandbox: each moves its overlays independently.
 pub(super) fn for_another(points: &[MountPoint]) -> Arc<[MountPoint]> {
     let copy = |point: &MountPoint| match point.source.as_database() {
         Some(source) => MountPoint { source: Arc::new(source.for_another()), ..point.clone() },
@@ -452,12 +451,12 @@ pub(super) fn for_another(points: &[MountPoint]) -> Arc<[MountPoint]> {
     points.iter().map(copy).collect()
 }
 
-/// Largest file that a function may generate: it is in memory while somebody reads it.
+/// Returns the maximum size of a generated file, which is in memory while it is read.
 pub(super) fn largest(limits: &Limits) -> u64 {
     limits.file.0.min(limits.memory.0)
 }
 
-// A directory that is not there yet appears when everything is in it.
+// A new directory becomes visible once it is complete.
 fn export_whole(view: &View<Reader>, guest: &str, host: &Path) -> Result<TreeCopy, Error> {
     if host.symlink_metadata().is_ok() {
         return export_tree(view, guest, host, &|_| false);

@@ -1,4 +1,4 @@
-//! The programs that the owner of a sandbox gives it.
+//! The additional programs of a sandbox.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::{CommandCall, Error};
 
 type Action = dyn Fn(&mut CommandCall) -> Result<u8, String> + Send + Sync;
 
-/// What was asked for.
+/// The requested programs.
 #[derive(Default)]
 pub(super) struct Own {
-    /// Modules by name; one without bytes is installed.
+    /// Modules by name; one without bytes is an installed one.
     pub(super) modules: Vec<(String, Option<Vec<u8>>)>,
     /// Functions of the embedding program.
     pub(super) commands: Vec<(String, Arc<Action>)>,
-    /// Programs of the host.
+    /// Host programs.
     pub(super) hosts: Vec<String>,
 }
 
 impl Own {
-    /// Makes all of them ready to be started.
+    /// Prepares all of them.
     pub(super) fn prepare(self, host: &Host) -> Result<Programs, Error> {
         let mut programs = Programs::default();
         for (name, wasm) in self.modules {
@@ -50,17 +50,17 @@ impl fmt::Debug for Own {
 }
 
 impl Sandbox {
-    /// The programs of `/usr/local/bin`, by name: those that the owner gave this sandbox.
+    /// Returns the programs of `/usr/local/bin`, by name.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.scope.programs.names()
     }
 
-    /// The same sandbox with one more command, or with another function behind a name that is a command already: programs that are run
-    /// through it find it in `/usr/local/bin`.
+    /// Returns the same sandbox with an additional command, or with another function for an existing command: programs that are
+    /// run through it find it in `/usr/local/bin`.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the name cannot be a program's, or is a module's.
+    /// Returns [`Error::Invalid`] if the name is invalid or belongs to a module.
     pub fn with_command(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Who may see and do what: the policy that is stored with a sandbox, tighter handles, and views.
+//! Access control: the stored policy of a sandbox, restricted handles, and views.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::Error;
 use crate::history::{Commit, LibraryCall as Call};
 use crate::vfs::{Binding, Scope};
 
-/// The setting that a sandbox's policy is stored as.
+/// The setting that stores a sandbox's policy.
 const SETTING: &str = "policy";
 
 impl Sandbox {
-    /// The same sandbox as a principal with some labels sees it. What the rules hide from this view does not exist for it: not in
-    /// listings, searches, error texts, diffs or versions. It sees its own runs in the history, and its sessions are its own.
+    /// Returns the same sandbox as seen by a principal with some labels. Paths that the rules hide from this view do not exist
+    /// for it: not in listings, searches, error texts, diffs or versions. It sees only its own runs and sessions.
     ///
     /// ```
     /// use sandlite_runtime::{Policy, Sandbox};
@@ -29,12 +29,13 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if a name has a comma, a colon, a slash, a bracket or a control character.
+    /// Returns [`Error::Invalid`] if a name contains a comma, a colon, a slash, a bracket or a control character.
     pub fn view(&self, principal: &str, labels: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, Error> {
         Ok(self.bound_by(self.scope.binding.viewed(principal, labels.into_iter().map(Into::into).collect())?))
     }
 
-    /// The same sandbox under one more policy. Of several policies the tighter decision counts, so this can only tighten.
+    /// Returns the same sandbox with an additional policy. The strictest decision of all policies applies, so this can only
+    /// restrict.
     ///
     /// ```
     /// use sandlite_runtime::{Policy, Sandbox};
@@ -51,27 +52,27 @@ impl Sandbox {
         Ok(self.bound_by(self.scope.binding.with(policy.check()?)?))
     }
 
-    /// The same sandbox without any policy, for the program that opened it.
+    /// Returns the same sandbox without any policy, for the program that opened it.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if this handle was made by [`view`](Self::view) or [`with_policy`](Self::with_policy).
+    /// Returns [`Error::Invalid`] if this handle was created by [`view`](Self::view) or [`with_policy`](Self::with_policy).
     pub fn owner(&self) -> Result<Self, Error> {
         Ok(self.bound_by(self.scope.binding.owner()?))
     }
 
-    /// The policy that is stored with the sandbox.
+    /// Returns the stored policy.
     #[must_use]
     pub fn policy(&self) -> Option<Policy> {
         self.scope.binding.stored().map(|policy| (*policy).clone())
     }
 
-    /// Stores a policy with the sandbox, in place of the one before; `None` removes it. It counts at once, for every handle but
-    /// the [`owner`](Self::owner)'s.
+    /// Stores a policy in the sandbox, replacing the previous one; `None` removes it. It takes effect at once, for every handle
+    /// except the [`owner`](Self::owner)'s.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if a rule is not a glob, or if this handle was made from another one.
+    /// Returns [`Error::Invalid`] if a rule is not a glob, or if this handle was derived from another one.
     pub fn set_policy(&self, policy: Option<Policy>) -> Result<(), Error> {
         let owner = self.owner()?;
         let policy = policy.map(Policy::check).transpose()?.filter(|policy| !policy.is_empty());
@@ -83,9 +84,9 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Asks a function before every commit that changes something at or below a path, in this sandbox and all handles made from
-    /// it. If it returns an error, nothing is kept: a command ends with the message, a call of the library with
-    /// [`Error::Refused`], and the history has it. The function must not change the sandbox, which waits for it.
+    /// Calls a function before every commit that changes something at a path or below it, in this sandbox and all handles derived
+    /// from it. If it returns an error, nothing is changed: a command ends with the message, a library call returns
+    /// [`Error::Refused`], and the history records it. The function must not change the sandbox, which waits for it.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -110,13 +111,13 @@ impl Sandbox {
         self.recorder.hooks().add(path, Arc::new(hook))
     }
 
-    /// The name of the principal whose view this is.
+    /// Returns the name of the view's principal.
     #[must_use]
     pub fn principal(&self) -> Option<&str> {
         self.scope.binding.viewer().map(|viewer| viewer.principal.as_str())
     }
 
-    /// The owner's handle, for what a sandbox does on its own.
+    /// Returns the owner's handle, for internal operations of a sandbox.
     pub(crate) fn unbound(&self) -> Self {
         self.bound_by(self.scope.binding.of_owner())
     }
@@ -126,20 +127,20 @@ impl Sandbox {
         Self { recorder, scope: Scope { binding, ..self.scope.clone() }, ..self.clone() }
     }
 
-    /// Refuses what is about the whole sandbox to a handle that does not see all of it.
+    /// Rejects an operation on the whole sandbox if this handle does not see all of it.
     pub(crate) fn refuse_in_part(&self, what: &str) -> Result<(), Error> {
         match self.scope.binding.is_partial() {
-            true => Err(Error::Invalid(format!("cannot {what}: this view does not see the whole sandbox"))),
+            true => Err(Error::Invalid(format!("cannot {what}: this view does not include the whole sandbox"))),
             false => Ok(()),
         }
     }
 }
 
-/// The policy that a database has.
+/// Returns the stored policy of a database.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Invalid`] if it cannot be read: then nothing is opened, except by its owner.
+/// Returns [`Error::Invalid`] if it cannot be parsed; only the owner can open the sandbox then.
 pub(super) fn stored(database: &Database) -> Result<Option<Policy>, Error> {
     let text = database.reader()?.setting(SETTING)?;
     let parse =

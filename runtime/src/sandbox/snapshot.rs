@@ -1,4 +1,4 @@
-//! The sandbox as a whole: what it holds, whether it is sound, a copy of it in a file, a second one that goes on from here.
+//! The sandbox as a whole: summary, integrity check, copies and forks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::clock;
 use crate::history::{Recorder, TURN};
 use crate::vfs::Patience;
 
-/// What a sandbox holds; see [`Sandbox::info`].
+/// A summary of a sandbox; see [`Sandbox::info`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The database's file; `None` in memory.
     pub path: Option<PathBuf>,
-    /// Bytes of the database itself, its write-ahead log aside.
+    /// Size of the database itself in bytes, without its write-ahead log.
     pub database_bytes: u64,
     /// Regular files.
     pub files: u64,
-    /// Directories, the root included.
+    /// Directories, including the root.
     pub directories: u64,
     /// Symbolic links.
     pub symlinks: u64,
@@ -34,31 +34,31 @@ pub struct Summary {
     pub schema: &'static str,
     /// The version of our own tables.
     pub format: u64,
-    /// Bytes that count towards the limit `disk`.
+    /// Bytes that count toward the limit `disk`.
     pub disk_used: u64,
     /// The limit `disk`.
     pub disk_allowed: u64,
-    /// Files, directories and links together, which count towards the limit `inodes`.
+    /// Files, directories and links together, which count toward the limit `inodes`.
     pub inodes_used: u64,
     /// The limit `inodes`.
     pub inodes_allowed: u64,
-    /// Bytes that count towards the limit `names`.
+    /// Bytes that count toward the limit `names`.
     pub names_used: u64,
     /// The limit `names`.
     pub names_allowed: u64,
-    /// Bytes that count towards the limit `keys`.
+    /// Bytes that count toward the limit `keys`.
     pub keys_used: u64,
     /// The limit `keys`.
     pub keys_allowed: u64,
-    /// Bytes that count towards the limit `sessions`.
+    /// Bytes that count toward the limit `sessions`.
     pub sessions_used: u64,
     /// The limit `sessions`.
     pub sessions_allowed: u64,
-    /// Bytes that count towards the limit `history`.
+    /// Bytes that count toward the limit `history`.
     pub history_used: u64,
     /// The limit `history`.
     pub history_allowed: u64,
-    /// Bytes of earlier versions, which count towards the limit `past`.
+    /// Bytes of earlier versions, which count toward the limit `past`.
     pub past_used: u64,
     /// The limit `past`.
     pub past_allowed: u64,
@@ -68,7 +68,7 @@ pub struct Summary {
 const SCHEMA: &str = "0.4";
 
 impl Sandbox {
-    /// What the sandbox holds.
+    /// Returns a summary of the sandbox.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/notes", "five!").open()?;
@@ -79,7 +79,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn info(&self) -> Result<Summary, Error> {
         self.refuse_in_part("describe the sandbox")?;
         self.recorder.settle();
@@ -113,7 +113,7 @@ impl Sandbox {
         })
     }
 
-    /// Looks at everything in the database and names every rule that is broken; an empty answer is a sound one.
+    /// Checks the whole database and returns every violated rule; the list is empty if it is intact.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -123,21 +123,21 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn check(&self) -> Result<Vec<Violation>, Error> {
         self.refuse_in_part("check the sandbox")?;
         Ok(self.database.check()?)
     }
 
-    /// Gives the space of deleted files, keys and rows back to the disk, however long that takes, and returns the bytes of the
-    /// database before and after. Waits for a running command; small files are compacted without being asked.
+    /// Returns the space of deleted files, keys and rows to the disk, however long that takes, and returns the size of the
+    /// database before and after. Waits for a running command; small files are compacted automatically.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let path = directory.path().join("agent.db");
     /// let sandbox = sandlite_runtime::Sandbox::builder().database(&path).file("/big", vec![7; 4 << 20]).open()?;
     /// sandbox.fs().remove_file("/big")?;
-    /// // Earlier versions have it until they are pruned.
+    /// // Earlier versions contain it until they are pruned.
     /// sandbox.versions().prune(&sandlite_runtime::Keep { versions: Some(1), ..Default::default() })?;
     /// let (before, after) = sandbox.compact()?;
     /// assert!(before > 4 << 20 && after < 1 << 20);
@@ -146,14 +146,14 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns an error if the database is open for reading only, or the disk has no room for the copy: then it stays as it is.
+    /// Returns an error if the database is open read-only, or if the disk has no room for the copy; it is unchanged then.
     pub fn compact(&self) -> Result<(u64, u64), Error> {
         self.recorder.settle();
         let compacted = self.database.compact(Some(clock::now() + TURN))?;
         Ok((compacted.before, compacted.after))
     }
 
-    /// A second sandbox in memory that goes on from here: same files, keys, history, limits and environment.
+    /// Creates a second sandbox in memory that continues from here: same files, keys, history, limits and environment.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/plan", "A").open()?;
@@ -165,16 +165,16 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When the database cannot be read or does not fit into memory.
+    /// Returns an error if the database cannot be read or does not fit in memory.
     pub fn fork(&self) -> Result<Self, Error> {
         self.fork_with(options(&self.limits, self.power_safe, None))
     }
 
-    /// The same, kept in a new file.
+    /// Same as [`fork`](Self::fork), stored in a new file.
     ///
     /// # Errors
     ///
-    /// When the file exists or cannot be written.
+    /// Returns an error if the file exists or cannot be written.
     pub fn fork_to(&self, path: impl Into<PathBuf>) -> Result<Self, Error> {
         self.refuse_in_part("copy the sandbox into a file")?;
         self.fork_with(options(&self.limits, self.power_safe, Some(path.into())))
@@ -196,24 +196,24 @@ impl Sandbox {
         Ok(fork)
     }
 
-    /// What was left out or changed when the sandbox was filled from a snapshot ([`Builder::import`](crate::Builder::import)),
-    /// in sentences. They quote names of the snapshot.
+    /// Returns notes on omitted and changed data of the imported snapshot ([`Builder::import`](crate::Builder::import)). They
+    /// quote names of the snapshot.
     #[must_use]
     pub fn import_notes(&self) -> &[String] {
         &self.import_notes
     }
 
-    /// Writes a compact copy of the sandbox to a new file, without the keys that are marked as secret.
+    /// Writes a compact copy of the sandbox to a new file, without secret keys.
     ///
     /// # Errors
     ///
-    /// When the file exists or cannot be written.
+    /// Returns an error if the file exists or cannot be written.
     pub fn export(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.export_with(path, Export::default())
     }
 
-    /// The digest of what an export with these settings says, for [`Builder::import_digest`](crate::Builder::import_digest):
-    /// 64 hexadecimal letters, short enough to be signed or sent another way than the file (T-SNAP-07).
+    /// Returns the digest of an export with these settings, for [`Builder::import_digest`](crate::Builder::import_digest): 64
+    /// hexadecimal digits, short enough to be signed or sent separately (T-SNAP-07).
     ///
     /// ```
     /// # use sandlite_runtime::{Export, Sandbox};
@@ -232,7 +232,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn digest(&self, export: Export) -> Result<String, Error> {
         self.refuse_in_part("compute the digest of the sandbox")?;
         if self.at.is_some() {
@@ -242,11 +242,11 @@ impl Sandbox {
         Ok(self.database.digest(export)?)
     }
 
-    /// The same, with or without the history and the secrets.
+    /// Same as [`export`](Self::export), with or without the history and the secrets.
     ///
     /// # Errors
     ///
-    /// As [`export`](Self::export).
+    /// Returns the errors of [`export`](Self::export).
     pub fn export_with(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
         self.refuse_in_part("export the sandbox")?;
         if self.at.is_some() {
@@ -256,7 +256,7 @@ impl Sandbox {
         Ok(self.database.export(path.as_ref(), export)?)
     }
 
-    /// The same, in the layout of another program.
+    /// Same as [`export_with`](Self::export_with), in the layout of another program.
     ///
     /// ```
     /// use sandlite_runtime::{Compat, Export, Sandbox};
@@ -270,7 +270,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// As [`export`](Self::export).
+    /// Returns the errors of [`export`](Self::export).
     pub fn export_compat(&self, path: impl AsRef<Path>, export: Export, compat: Compat) -> Result<(), Error> {
         self.refuse_in_part("export the sandbox")?;
         self.recorder.settle();

@@ -1,5 +1,4 @@
-//! Moving an overlay onto a newer version of the database below it: what was changed above stays, and what was changed on both sides
-//! is named.
+//! Moving an overlay onto a newer version of its database: the sandbox's changes are kept, and conflicts are listed.
 
 use serde_json::json;
 use sqlite_fs::{FileType, Fs, FsError, Reader, Stat, Transaction, Volume};
@@ -11,12 +10,12 @@ use crate::history::LibraryCall as Call;
 use crate::vfs::{DatabaseSource, mount_path};
 use crate::{Cancel, Error, versions};
 
-/// Hidden paths that are looked at.
+/// Maximum number of hidden paths examined.
 const HIDDEN_MAX: usize = 1_000_000;
-/// Conflicts that are named.
+/// Maximum number of listed conflicts.
 const NAMED_MAX: usize = 1_000;
 
-/// Which side counts where both have changed.
+/// The side that wins a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The sandbox's own changes.
@@ -25,23 +24,22 @@ pub enum Side {
     Theirs,
 }
 
-/// What [`Sandbox::update`] did.
+/// The result of [`Sandbox::update`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The version that the overlay was on.
+    /// The previous version of the overlay.
     pub from: i64,
-    /// The version that it is on now.
+    /// The new version.
     pub to: i64,
-    /// Files, links and removed paths of the sandbox's own.
+    /// Number of the sandbox's own files, links and removed paths.
     pub changes: usize,
-    /// Paths that both sides had changed, and that were settled as asked: at most a thousand.
+    /// Paths that both sides changed, resolved as requested: at most a thousand.
     pub conflicts: Vec<String>,
 }
 
 impl Sandbox {
     /// Moves an overlay over a database, or the whole sandbox if it has a base, onto a newer version (the newest by default). The
-    /// sandbox's own changes stay. Where the other side has changed the same path since, `side` decides; without it nothing is
-    /// changed.
+    /// sandbox's own changes are kept. If the other side changed the same path since, `side` wins; without it nothing is changed.
     ///
     /// ```
     /// use sandlite_runtime::{Error, Sandbox, Side};
@@ -63,13 +61,13 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Conflict`] if both sides changed a path and `side` is `None`, or [`Error::Invalid`] if no overlay over a
-    /// database is at the path or there is no such version.
+    /// Returns [`Error::Conflict`] if both sides changed a path and `side` is `None`, and [`Error::Invalid`] if the path is not
+    /// an overlay over a database or the version does not exist.
     pub fn update(&self, path: &str, to: Option<&str>, side: Option<Side>) -> Result<Update, Error> {
         self.update_until(path, to, side, Cancel::default())
     }
 
-    /// The same until a cancel.
+    /// Same as [`update`](Self::update), cancellable.
     pub(crate) fn update_until(&self, path: &str, to: Option<&str>, side: Option<Side>, cancel: Cancel) -> Result<Update, Error> {
         self.refuse_in_part("move it onto a newer version")?;
         let is_root = path.split('/').all(str::is_empty);
@@ -108,7 +106,7 @@ fn not_an_overlay(path: &str) -> Error {
     Error::Invalid(format!("cannot update `{path}`: no overlay over a database is mounted there"))
 }
 
-// Removes what the sandbox has at a path, so that the source shows.
+// Removes the sandbox's data at a path, so that the source is visible.
 fn give_up(transaction: &Transaction, path: &str) -> Result<(), Error> {
     let fs = transaction.fs();
     match fs.symlink_metadata(path) {
@@ -134,7 +132,7 @@ struct Compared {
 
 /// The source at two versions.
 struct Sides<'a> {
-    /// `None` once it was pruned: then nothing is known of what the other side has changed.
+    /// `None` if it was pruned: then the changes of the other side are not known.
     old: Option<Reader>,
     new: Reader,
     is_over: &'a dyn Fn() -> bool,
@@ -154,7 +152,7 @@ impl<'a> Sides<'a> {
         if (self.is_over)() { Err(sqlite_fs::Error::Interrupted.into()) } else { Ok(()) }
     }
 
-    // Looks at everything that the sandbox has above the source.
+    // Examines everything that the sandbox has above the source.
     fn compare(&self, transaction: &Transaction, place: &str) -> Result<Compared, Error> {
         let mut found = Compared::default();
         let (own, top) = (transaction.fs(), if place.is_empty() { "/" } else { place });
@@ -163,7 +161,7 @@ impl<'a> Sides<'a> {
             self.go_on()?;
             let at = below(&path);
             let new = entry(&self.new, &at)?;
-            // A directory of both shows the names of both.
+            // A directory on both sides shows the names of both.
             if stat.is_dir() && new.is_none_or(|new| new.is_dir()) {
                 continue;
             }
@@ -179,7 +177,7 @@ impl<'a> Sides<'a> {
         let hidden = transaction.hidden_below(place, HIDDEN_MAX).map_err(sqlite_fs::Error::from)?;
         for path in hidden {
             self.go_on()?;
-            // What took its place was looked at above.
+            // Its replacement was examined above.
             if own.symlink_metadata(&path).is_ok_and(|stat| !stat.is_dir()) {
                 continue;
             }
@@ -235,7 +233,7 @@ fn entry(reader: &Reader, path: &str) -> Result<Option<Stat>, Error> {
     }
 }
 
-// Whether two files are the same to whoever looks: type, permissions, content.
+// Whether two files are equal: type, permissions, content.
 fn is_same<A: Volume, B: Volume>(
     (a, path_a, stat_a): (&A, &str, &Stat),
     (b, path_b, stat_b): (&B, &str, &Stat),

@@ -1,8 +1,8 @@
 //! The live Python interpreters of a sandbox, by the names of their sessions.
 //!
-//! They are in memory only: opening the sandbox again, a fork and an import start without any. One that has had nothing to
-//! do for a while is ended, and so are all of them with the sandbox. Idle ones together hold no more memory than one command
-//! may use; beyond that the least recently used one is ended first (T-DOS-03).
+//! They exist only in memory: a reopened sandbox, a fork and an import start without any. An interpreter that was idle for a
+//! while is ended, and so are all of them with the sandbox. Idle ones together hold no more memory than one command may use;
+//! beyond that the least recently used one is ended first (T-DOS-03).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,19 +15,19 @@ use crate::run::{Command, Output};
 use crate::sandbox::Sandbox;
 use crate::{Error, clock};
 
-/// How long an interpreter is kept without a call, unless the builder says otherwise.
+/// Default idle time of an interpreter.
 pub(crate) const IDLE: Duration = Duration::from_secs(600);
 
-/// Live interpreters of one sandbox: each holds 40 MB of address space and what its globals take.
+/// Maximum number of live interpreters of one sandbox: each holds 40 MB of address space and the memory of its globals.
 const MAX_LIVE: usize = 16;
 
 /// The interpreters.
 pub(crate) struct Interpreters {
     live: Mutex<Live>,
     idle: Duration,
-    // Bytes that idle interpreters may hold together.
+    // Maximum memory of all idle interpreters.
     memory: u64,
-    // Told when the last user of these interpreters is gone.
+    // Notified when the last user of these interpreters is dropped.
     over: Arc<(Mutex<bool>, Condvar)>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Interpreters {
 struct Live {
     by_name: HashMap<String, Slot>,
     watched: bool,
-    // How many have been held without a name.
+    // Number of unnamed interpreters held so far.
     held: u64,
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct Held {
     _interpreter: Arc<Mutex<Interpreter>>,
 }
 
-/// How names begin that no session can have.
+/// The prefix of reserved names that no session can have.
 const UNNAMED: char = '\0';
 
 impl Held {
-    /// The name that stands for it here.
+    /// Returns its internal name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -59,20 +59,20 @@ struct Slot {
     // Locked while a call runs: calls of one session take turns.
     interpreter: Arc<Mutex<Interpreter>>,
     last_used: Instant,
-    // What it held after its last call.
+    // Its memory after its last call.
     memory: u64,
 }
 
 impl Live {
-    // Takes the least recently used interpreter that nobody is using out of the list.
+    // Removes the least recently used interpreter that is not in use from the list.
     fn end_oldest(&mut self) -> Option<Slot> {
-        // A call that runs holds a second reference.
+        // A running call holds a second reference.
         let idle = self.by_name.iter().filter(|(_, slot)| Arc::strong_count(&slot.interpreter) == 1);
         let oldest = idle.min_by_key(|(_, slot)| slot.last_used).map(|(name, _)| name.clone())?;
         self.by_name.remove(&oldest)
     }
 
-    // Takes out as many as hold more than `memory` bytes together.
+    // Removes as many as exceed `memory` bytes together.
     fn trim(&mut self, memory: u64) -> Vec<Slot> {
         let mut ended = Vec::new();
         while self.by_name.values().map(|slot| slot.memory).sum::<u64>() > memory {
@@ -84,12 +84,12 @@ impl Live {
 }
 
 impl Interpreters {
-    /// None yet; each is to be ended after `idle` without a call, and all of them are to hold `memory` bytes at most.
+    /// Creates an empty list; each interpreter is ended after `idle` without a call, and all of them hold at most `memory` bytes.
     pub(crate) fn new(idle: Duration, memory: u64) -> Arc<Self> {
         Arc::new(Self { live: Mutex::default(), idle, memory, over: Arc::default() })
     }
 
-    /// The same settings, without any interpreter: for a fork.
+    /// Returns the same settings without any interpreter, for a fork.
     pub(crate) fn none(&self) -> Arc<Self> {
         Self::new(self.idle, self.memory)
     }
@@ -98,7 +98,7 @@ impl Interpreters {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs Python code in the interpreter of a session, which is started if there is none.
+    /// Runs Python code in the interpreter of a session, starting it if necessary.
     pub(crate) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, mut command: Command) -> Result<Output, Error> {
         let interpreter = self.get(sandbox, name)?;
         let (output, memory) = {
@@ -114,12 +114,12 @@ impl Interpreters {
         }
         let ended = live.trim(self.memory);
         drop(live);
-        // Giving the memory back takes a while: not while others wait for the list.
+        // Freeing the memory takes a while, so it is done without holding the list.
         drop(ended);
         output
     }
 
-    /// Takes an interpreter without a name, which has not run yet.
+    /// Creates an unnamed interpreter that has not run yet.
     pub(crate) fn hold(self: &Arc<Self>, sandbox: &Sandbox) -> Result<Held, Error> {
         let number = {
             let mut live = self.lock();
@@ -139,7 +139,7 @@ impl Interpreters {
         let ended = if live.by_name.len() >= MAX_LIVE { live.end_oldest() } else { None };
         if live.by_name.len() >= MAX_LIVE {
             return Err(Error::Invalid(format!(
-                "{MAX_LIVE} sessions of this sandbox are running Python: wait until one of them has ended"
+                "too many sessions are running Python (maximum {MAX_LIVE}): wait until one of them ends"
             )));
         }
         let interpreter = Arc::new(Mutex::new(Interpreter::new(sandbox)?));
@@ -153,19 +153,19 @@ impl Interpreters {
         Ok(interpreter)
     }
 
-    /// Whether the next call in a session finds what earlier ones left.
+    /// Returns whether the next call in a session finds the state of earlier ones.
     pub(crate) fn is_live(&self, name: &str) -> bool {
         let interpreter = self.lock().by_name.get(name).map(|slot| Arc::clone(&slot.interpreter));
-        // One that is running has something to find.
+        // A running one has state.
         interpreter.is_some_and(|interpreter| interpreter.try_lock().map_or(true, |interpreter| interpreter.is_live()))
     }
 
-    /// Ends the interpreter of a session and answers whether there was one.
+    /// Ends the interpreter of a session and returns whether there was one.
     pub(crate) fn end(&self, name: &str) -> bool {
         self.lock().by_name.remove(name).is_some()
     }
 
-    // A thread that ends idle interpreters, as long as there are any to watch.
+    // A thread that ends idle interpreters, as long as there are any.
     fn watch(self: &Arc<Self>) -> Result<(), Error> {
         let (watched, over, idle) = (Arc::downgrade(self), Arc::clone(&self.over), self.idle);
         let watching = move || {
@@ -180,13 +180,13 @@ impl Interpreters {
         thread::Builder::new().name("sandlite idle".to_owned()).spawn(watching).map(drop).map_err(Error::Thread)
     }
 
-    // Ends what is idle for too long; how long to wait for the next, if there is one.
+    // Ends interpreters that were idle for too long; returns how long to wait for the next, if any.
     fn sweep(watched: &Weak<Self>) -> Option<Duration> {
         let interpreters = watched.upgrade()?;
         let now = clock::now();
         let mut live = interpreters.lock();
         let expires = |slot: &Slot| slot.last_used + interpreters.idle;
-        // A call that runs holds a second reference.
+        // A running call holds a second reference.
         live.by_name.retain(|_, slot| expires(slot) > now || Arc::strong_count(&slot.interpreter) > 1);
         let next = live.by_name.values().map(|slot| expires(slot).saturating_duration_since(now)).min();
         live.watched = next.is_some();

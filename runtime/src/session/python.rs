@@ -1,4 +1,4 @@
-//! A Python that remembers: its globals live on between calls, each of which is a command like any other.
+//! A persistent Python: its globals survive between calls, each of which is a command like any other.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::run::{Command, Output, Program};
 use crate::sandbox::Sandbox;
 use crate::vfs::View;
 
-/// The part of a session that is Python's: there once it has been used, and empty, since what Python knows is in memory only.
+/// The Python part of a session: exists once it has been used, and is empty, because Python's state is only in memory.
 pub(crate) const PYTHON: &str = "python";
 
 /// A live Python interpreter.
 ///
-/// Each call is a command of its own: with limits, a transaction and a history row. Globals, imports and the current
-/// directory are kept; open files are not. A call that meets a limit or is killed ends the interpreter, and the next call
-/// starts a new one. Dropping it ends it.
+/// Each call is a separate command with limits, a transaction and a history row. Globals, imports and the current directory are
+/// kept; open files are not. A call that reaches a limit or is killed ends the interpreter, and the next call starts a new one.
+/// Dropping it ends it.
 ///
-/// It is one of the sandbox's interpreters like those that have a name ([`Sandbox::python_in`]), but is never ended for being idle.
+/// It is one of the sandbox's interpreters like the named ones ([`Sandbox::python_in`]), but is never ended for being idle.
 ///
 /// ```no_run
 /// # use sandlite_runtime::Command;
@@ -38,20 +38,20 @@ pub struct PythonSession {
     held: Held,
 }
 
-/// A Python and what it remembers, without the sandbox it works in.
+/// A Python interpreter and its state, without its sandbox.
 pub(crate) struct Interpreter {
     idle: Idle,
     kept: Option<Kept>,
 }
 
 impl Interpreter {
-    /// One that has not run yet.
+    /// Creates one that has not run yet.
     pub(crate) fn new(sandbox: &Sandbox) -> Result<Self, Error> {
         sandbox.host.prepared(sandbox.guest_of(&guests::PYTHON))?;
         let view = Arc::new(View::of_nothing()?);
         let meter = Meter::new(sandbox.limits.clone());
         let job = Job::new(sandbox.host.clone(), meter, view, GuestClock::machine(), Random::Machine, Outside::default());
-        let idle = Idle::new(job).map_err(|_| Error::Invalid("a session cannot be started".to_owned()))?;
+        let idle = Idle::new(job).map_err(|_| Error::Invalid("cannot start a session".to_owned()))?;
         Ok(Self { idle, kept: None })
     }
 
@@ -68,35 +68,34 @@ impl Interpreter {
         })
     }
 
-    /// Whether the next call finds what earlier ones left.
+    /// Returns whether the next call finds the state of earlier ones.
     pub(crate) fn is_live(&self) -> bool {
         self.kept.is_some()
     }
 
-    /// Bytes of memory that it holds between two calls.
+    /// Returns its memory between two calls, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         self.kept.as_ref().map_or(0, Kept::memory)
     }
 }
 
 impl Sandbox {
-    /// Starts a Python that keeps its globals between calls.
+    /// Starts a Python interpreter that keeps its globals between calls.
     ///
     /// # Errors
     ///
-    /// When the interpreter cannot be had.
+    /// Returns an error if the interpreter is not available.
     pub fn python_session(&self) -> Result<PythonSession, Error> {
         Ok(PythonSession { held: self.interpreters.hold(self)?, sandbox: self.clone() })
     }
 
-    /// Runs a command made by [`Command::python`] in the live interpreter of this name, which is started if there is none.
+    /// Runs a command created by [`Command::python`] in the live interpreter with this name, which is started if necessary.
     ///
-    /// It is kept in memory by this sandbox and its clones, until it is idle for too long
+    /// It is kept in memory by this sandbox and its clones, until it was idle for too long
     /// ([`Builder::python_idle`](crate::Builder::python_idle)), idle ones hold more memory than one command may use and it is the
-    /// least recently used, it meets a limit, is ended, or the sandbox is gone: after that,
-    /// and in a sandbox that was opened again or forked, the next call starts a new one
-    /// ([`is_python_live`](Self::is_python_live) tells beforehand, [`Output::restarted`] afterwards).
-    /// [`Session::python`](crate::Session::python) is the same by way of a session.
+    /// least recently used, it reaches a limit, is ended, or the sandbox is dropped. After that, and in a reopened sandbox or a
+    /// fork, the next call starts a new one ([`is_python_live`](Self::is_python_live) reports it beforehand,
+    /// [`Output::restarted`] afterwards). [`Session::python`](crate::Session::python) is the same through a session.
     ///
     /// ```no_run
     /// # use sandlite_runtime::{Command, Sandbox};
@@ -108,18 +107,18 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// As [`PythonSession::run`]; and when too many are running.
+    /// Returns the errors of [`PythonSession::run`], and an error if too many are running.
     pub fn python_in(&self, name: &str, command: Command) -> Result<Output, Error> {
         self.interpreters.run(self, &self.scope.binding.session(name), command)
     }
 
-    /// Whether the next call in the interpreter of this name finds what earlier ones left.
+    /// Returns whether the next call in the interpreter with this name finds the state of earlier ones.
     #[must_use]
     pub fn is_python_live(&self, name: &str) -> bool {
         self.interpreters.is_live(&self.scope.binding.session(name))
     }
 
-    /// Ends the interpreter of this name and answers whether there was one.
+    /// Ends the interpreter with this name and returns whether there was one.
     pub fn end_python(&self, name: &str) -> bool {
         self.interpreters.end(&self.scope.binding.session(name))
     }
@@ -130,32 +129,32 @@ impl PythonSession {
     ///
     /// # Errors
     ///
-    /// Only for the host's own trouble: code that raises is an [`Output`].
+    /// Returns an error only if the host fails; code that raises is an [`Output`].
     pub fn python(&mut self, code: impl Into<String>) -> Result<Output, Error> {
         self.run(Command::python(code))
     }
 
-    /// Runs a command made by [`Command::python`], with its input, limits and the like. Its environment and directory count
-    /// in the first call only.
+    /// Runs a command created by [`Command::python`], with its input, limits and other options. Its environment and directory
+    /// apply only to the first call.
     ///
     /// # Errors
     ///
-    /// As [`python`](Self::python); and when the command is not one of Python code.
+    /// Returns the errors of [`python`](Self::python), and an error if the command is not Python code.
     pub fn run(&mut self, command: Command) -> Result<Output, Error> {
         self.sandbox.interpreters.run(&self.sandbox, self.held.name(), command)
     }
 
-    /// Runs a command in this interpreter, but on the files of another sandbox, whose history has its row: for questions that are to
-    /// leave nothing behind, such as what a name could be completed to. The other sandbox has the same host, Python and limits.
+    /// Runs a command in this interpreter, but on the files of another sandbox, whose history records it: for queries that must
+    /// leave no trace, such as completions of a name. The other sandbox has the same host, Python and limits.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// Returns the errors of [`run`](Self::run).
     pub fn run_in(&mut self, sandbox: &Sandbox, command: Command) -> Result<Output, Error> {
         self.sandbox.interpreters.run(sandbox, self.held.name(), command)
     }
 
-    /// Whether the next call finds what earlier ones left.
+    /// Returns whether the next call finds the state of earlier ones.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.sandbox.interpreters.is_live(self.held.name())

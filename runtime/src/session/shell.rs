@@ -1,7 +1,7 @@
-//! Sessions: what one call of the shell leaves, the next one finds, also in another program and after an export.
+//! Sessions: the shell's state after one call is available to the next one, also in another program and after an export.
 //!
-//! A session's Python is a live interpreter (`interpreters.rs`) and does not outlive the program. The shell's state is the guest's own: opaque bytes that only ever come back to a guest. It is stored in the transaction of the
-//! call that left it.
+//! A session's Python is a live interpreter (`interpreters.rs`) and does not outlive the program. The shell's state is defined by
+//! the guest: opaque bytes that are only passed back to a guest. It is stored in the transaction of the call that produced it.
 
 use std::fmt;
 
@@ -12,21 +12,21 @@ use crate::history::LibraryCall;
 use crate::run::{Command, Output};
 use crate::sandbox::{OVERLAYS, Sandbox};
 
-/// The longest name of a session, in bytes.
+/// Maximum length of a session's name, in bytes.
 const NAME_MAX: usize = 255;
 
-/// The part of a session that is the shell's.
+/// The shell part of a session.
 pub(crate) const SHELL: &str = "shell";
 
-/// A shell, and a Python beside it, that go on where their last calls ended.
+/// A shell and a Python interpreter that continue where their last calls ended.
 ///
-/// Of the shell, the current directory, variables with their attributes, arrays, functions, aliases, options, traps, the file creation
-/// mask, the positional parameters, `$?` and the stack of directories carry over between calls. They are part of the
-/// sandbox: they are there after it is opened again, in its exports and in its forks. Jobs, open descriptors and the EXIT
-/// trap end with each call, and `exit` ends the call alone. A call that meets a limit or is killed leaves the state as it was before.
+/// The shell's current directory, variables with their attributes, arrays, functions, aliases, options, traps, file creation
+/// mask, positional parameters, `$?` and directory stack persist between calls. They are part of the sandbox: they exist after it
+/// is reopened, in its exports and in its forks. Jobs, open descriptors and the EXIT trap end with each call, and `exit` ends
+/// only the call. A call that reaches a limit or is killed leaves the state unchanged.
 ///
 /// Python keeps its globals in a live interpreter ([`Sandbox::python_in`]): in memory, until the program ends, the sandbox is
-/// opened again or a limit is met. The first call in a new one says so ([`Output::restarted`]).
+/// reopened or a limit is reached. The first call in a new one reports it ([`Output::restarted`]).
 ///
 /// ```
 /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -44,11 +44,11 @@ pub struct Session {
 }
 
 impl Sandbox {
-    /// A session by its name. It begins with its first call; one that the database knows goes on.
+    /// Returns a session by its name. It starts with its first call; an existing one continues.
     ///
     /// # Errors
     ///
-    /// When the name is empty, longer than 255 bytes or has control characters.
+    /// Returns an error if the name is empty, longer than 255 bytes or contains control characters.
     pub fn session(&self, name: impl Into<String>) -> Result<Session, Error> {
         let name = name.into();
         if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
@@ -57,11 +57,11 @@ impl Sandbox {
         Ok(Session { sandbox: self.clone(), stored: self.scope.binding.session(&name), name })
     }
 
-    /// The names of the sessions that have been used, in order.
+    /// Returns the names of the used sessions, in order.
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
         let prefix = self.scope.binding.session_prefix();
         let mut names = self.reader()?.sessions()?;
@@ -74,7 +74,7 @@ impl Sandbox {
 }
 
 impl Session {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -84,12 +84,12 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Only for the host's own trouble: a command that fails is an [`Output`].
+    /// Returns an error only if the host fails; a command that fails is an [`Output`].
     pub fn bash(&self, script: impl Into<String>) -> Result<Output, Error> {
         self.run(Command::bash(script))
     }
 
-    /// Runs Python code with the globals that earlier calls left.
+    /// Runs Python code with the globals of earlier calls.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -101,18 +101,19 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Only for the host's own trouble: code that raises is an [`Output`].
+    /// Returns an error only if the host fails; code that raises is an [`Output`].
     pub fn python(&self, code: impl Into<String>) -> Result<Output, Error> {
         self.run(Command::python(code))
     }
 
-    /// Runs a command made by [`Command::bash`] or [`Command::python`], with its input, limits and the like. Arguments of bash
-    /// become the positional parameters, its environment is exported, and its directory is entered first; Python's count
-    /// in the first call only.
+    /// Runs a command created by [`Command::bash`] or [`Command::python`], with its input, limits and other options. Arguments of
+    /// bash become the positional parameters, its environment is exported, and its directory is entered first; those of Python
+    /// apply only to the first call.
     ///
     /// # Errors
     ///
-    /// As [`bash`](Self::bash); and when the command is Python with a script, which has no place in a session.
+    /// Returns the errors of [`bash`](Self::bash), and an error if the command is Python with a script, which sessions do not
+    /// support.
     pub fn run(&self, mut command: Command) -> Result<Output, Error> {
         if command.program.is_python() {
             return self.sandbox.python_in(&self.name, command);
@@ -121,7 +122,7 @@ impl Session {
         self.sandbox.run(command)
     }
 
-    /// The directory in which the next call begins; `None` before the first call.
+    /// Returns the directory in which the next call starts; `None` before the first call.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -133,17 +134,17 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// When the database cannot be read.
+    /// Returns an error if the database cannot be read.
     pub fn directory(&self) -> Result<Option<String>, Error> {
         let state = self.sandbox.reader()?.session(&self.stored, SHELL)?;
         Ok(state.as_deref().and_then(directory_in))
     }
 
-    /// Forgets what the session knows, its Python too, and says whether there was something. The next call begins afresh.
+    /// Removes the state of the session, including its Python, and returns whether there was any. The next call starts afresh.
     ///
     /// # Errors
     ///
-    /// When the database cannot be written.
+    /// Returns an error if the database cannot be written.
     pub fn remove(&self) -> Result<bool, Error> {
         let call = LibraryCall::new("delete_session", &self.name, json!({ "session": self.name }));
         let removed = self.sandbox.change_answering(call, |run| {
@@ -161,7 +162,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// Changes the `$?` of a shell's state: of several records about one thing, the last one counts.
+/// Changes the `$?` of a shell's state: of several records for one item, the last one counts.
 pub(crate) fn set_status(state: &mut Vec<u8>, status: u8) {
     let status = status.to_string();
     let words = ["status", &status];
@@ -172,8 +173,8 @@ pub(crate) fn set_status(state: &mut Vec<u8>, status: u8) {
     }
 }
 
-// The guest's form (`guests/shell/src/session.rs`): records of a count and as many strings, each with its length before it. The guest wrote
-// it, so nothing in it is believed.
+// The guest's format (`guests/shell/src/session.rs`): records of a count and as many strings, each preceded by its length. The
+// guest wrote it, so it is untrusted.
 fn directory_in(state: &[u8]) -> Option<String> {
     let mut rest = state;
     let mut take = |length: usize| {

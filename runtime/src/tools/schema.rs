@@ -1,8 +1,8 @@
-//! JSON Schema (draft 2020-12), as far as it says what a tool takes.
+//! JSON Schema (draft 2020-12), as far as it describes the arguments of a tool.
 //!
-//! Every keyword is either checked, or known to assert nothing; a schema with any other keyword is refused when the tool is registered, so that
-//! nothing passes unchecked. The arguments come from a guest: patterns are matched in linear time, and a check has a bounded number of
-//! steps.
+//! Every keyword is either checked, or known to assert nothing; a schema with any other keyword is rejected when the tool is
+//! registered, so that nothing passes unchecked. The arguments come from a guest: patterns are matched in linear time, and a
+//! check has a bounded number of steps.
 
 mod value;
 
@@ -16,17 +16,17 @@ use serde_json::{Map, Value};
 use value::{canonical, compare, is_a, is_multiple, kind_of};
 
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
-/// Keywords whose value is a schema, a list of schemas, schemas by name.
+/// Keywords whose value is a schema, a list of schemas, or schemas by name.
 const SCHEMAS: [&str; 8] = ["items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"];
 const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
-/// Keywords whose value is a number, and a number of things.
+/// Keywords whose value is a number, and a count.
 const NUMBERS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 const COUNTS: [&str; 8] =
     ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"];
 /// The other keywords that are checked.
 const OTHERS: [&str; 8] = ["type", "enum", "const", "required", "dependentRequired", "pattern", "uniqueItems", "$ref"];
-/// Keywords that assert nothing. A `format` is one: the draft leaves its check to those who ask for it.
+/// Keywords that assert nothing. `format` is one: the draft makes its check optional.
 const ANNOTATIONS: [&str; 15] = [
     "$schema",
     "$id",
@@ -45,27 +45,27 @@ const ANNOTATIONS: [&str; 15] = [
     "discriminator",
 ];
 
-/// Memory of a compiled pattern.
+/// Maximum memory of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
-/// Schemas that are entered in one check, and how deep: a schema that refers to itself has no end of its own.
+/// Maximum number of schemas entered in one check, and maximum depth, because a recursive schema has no end.
 const MAX_STEPS: usize = 1_000_000;
 const MAX_DEPTH: usize = 200;
 
-/// A schema whose keywords are all understood.
+/// A schema with only supported keywords.
 #[derive(Debug)]
 pub(super) struct Schema {
     root: Value,
     patterns: HashMap<String, Regex>,
 }
 
-/// Reads the schema of a tool's arguments; the complaint says what is wrong with it.
+/// Parses the schema of a tool's arguments; the error is the reason.
 pub(super) fn parse(text: &str) -> Result<Schema, String> {
-    let root: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
+    let root: Value = serde_json::from_str(text).map_err(|error| format!("not JSON ({error})"))?;
     let schema = understood(root)?;
     match schema.root.get("type") {
         None => Ok(schema),
         Some(kind) if kind == "object" => Ok(schema),
-        Some(_) => Err("arguments are an object, so its `type` must be \"object\"".to_owned()),
+        Some(_) => Err("`type` must be \"object\"".to_owned()),
     }
 }
 
@@ -75,7 +75,7 @@ fn understood(root: Value) -> Result<Schema, String> {
     Ok(Schema { root, patterns })
 }
 
-/// A JSON schema (draft 2020-12) whose keywords are all checked, for values that come from outside.
+/// A JSON schema (draft 2020-12) with only supported keywords, for untrusted values.
 ///
 /// ```
 /// use sandlite_runtime::JsonSchema;
@@ -88,11 +88,11 @@ fn understood(root: Value) -> Result<Schema, String> {
 pub struct JsonSchema(Schema);
 
 impl JsonSchema {
-    /// Reads a schema.
+    /// Parses a schema.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with it, such as an unsupported keyword.
+    /// Returns the problem, such as an unsupported keyword.
     pub fn parse(schema: &Value) -> Result<Self, String> {
         understood(schema.clone()).map(Self)
     }
@@ -101,7 +101,7 @@ impl JsonSchema {
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with the value, with its place in it.
+    /// Returns the violation, with its position.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         check(&self.0, value)
     }
@@ -111,11 +111,11 @@ fn check_schema(root: &Value, schema: &Value, patterns: &mut HashMap<String, Reg
     let schema = match schema {
         Value::Object(schema) => schema,
         Value::Bool(_) => return Ok(()),
-        _ => return Err("a schema is an object".to_owned()),
+        _ => return Err("expected an object".to_owned()),
     };
     for (keyword, value) in schema {
         let name = keyword.as_str();
-        let expected = |what: &str| Err(format!("`{name}` is {what}"));
+        let expected = |what: &str| Err(format!("`{name}` must be {what}"));
         match (name, value) {
             (name, value) if SCHEMAS.contains(&name) => check_schema(root, value, patterns)?,
             (name, Value::Array(schemas)) if LISTS.contains(&name) => {
@@ -139,13 +139,13 @@ fn check_schema(root: &Value, schema: &Value, patterns: &mut HashMap<String, Reg
             ("enum", value) if !value.is_array() => return expected("a list"),
             ("uniqueItems", value) if !value.is_boolean() => return expected("true or false"),
             ("pattern", Value::String(pattern)) => compile(pattern, patterns)?,
-            ("pattern", _) => return expected("a text"),
+            ("pattern", _) => return expected("a string"),
             ("$ref", value) if value.as_str().and_then(|place| resolve(root, place)).is_none() => {
-                return Err(format!("`$ref` {value} leads nowhere: only places of the schema itself can be named"));
+                return Err(format!("cannot resolve `$ref` {value}: only references within the schema are supported"));
             }
             ("type", _) => {
                 if let Some(unknown) = types(schema).find(|kind| !TYPES.contains(kind)) {
-                    return Err(format!("there is no type `{unknown}`"));
+                    return Err(format!("unknown type `{unknown}`"));
                 }
             }
             (name, _) if NUMBERS.contains(&name) || COUNTS.contains(&name) || OTHERS.contains(&name) => {}
@@ -203,12 +203,12 @@ fn types(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     kinds.iter().map(|kind| kind.as_str().unwrap_or("?"))
 }
 
-/// Whether arguments fit a schema; the complaint names the place.
+/// Checks arguments against a schema; the error names the position.
 pub(super) fn check(schema: &Schema, value: &Value) -> Result<(), String> {
     let check = Check { schema, steps: Cell::new(0), depth: Cell::new(0) };
     let result = check.at("", &schema.root, value);
-    // A check that was broken off proves nothing, whatever `not` and `anyOf` made of it.
-    if check.is_over() { Err("the arguments take too long to check".to_owned()) } else { result }
+    // An aborted check proves nothing, whatever `not` and `anyOf` made of it.
+    if check.is_over() { Err("checking the arguments takes too long".to_owned()) } else { result }
 }
 
 struct Check<'a> {
@@ -231,7 +231,7 @@ impl Check<'_> {
         self.depth.set(self.depth.get() + 1);
         let result = match schema {
             Value::Object(schema) => self.object_schema(place, schema, value),
-            Value::Bool(false) => Err(format!("{} is not taken", named(place))),
+            Value::Bool(false) => Err(format!("{} is not allowed", named(place))),
             _ => Ok(()),
         };
         self.depth.set(self.depth.get() - 1);
@@ -285,11 +285,13 @@ impl Check<'_> {
         let fitting = choices.iter().filter(|choice| self.fits(place, choice, value)).count();
         match choices.first() {
             Some(first) if fitting == 0 => self.at(place, first, value)?,
-            Some(_) if fitting > 1 => return Err(format!("{} fits {fitting} of the choices, and must fit one", named(place))),
+            Some(_) if fitting > 1 => {
+                return Err(format!("{} matches {fitting} alternatives but must match exactly one", named(place)));
+            }
             _ => {}
         }
         if schema.get("not").is_some_and(|not| self.fits(place, not, value)) {
-            return Err(format!("{} has a form that is ruled out", named(place)));
+            return Err(format!("{} matches an excluded schema", named(place)));
         }
         if let Some(condition) = schema.get("if") {
             let branch = if self.fits(place, condition, value) { "then" } else { "else" };
@@ -340,11 +342,11 @@ impl Check<'_> {
             let found = items.iter().filter(|item| self.fits(place, wanted, item)).count();
             let mut bounds = schema.clone();
             bounds.entry("minContains").or_insert(1.into());
-            counted(place, &bounds, found, ("minContains", "maxContains"), "items that `contains` describes")?;
+            counted(place, &bounds, found, ("minContains", "maxContains"), "items that match `contains`")?;
         }
         let mut seen = HashSet::new();
         if schema.get("uniqueItems") == Some(&Value::Bool(true)) && !items.iter().all(|item| seen.insert(canonical(item))) {
-            return Err(format!("{} must not have an item twice", named(place)));
+            return Err(format!("{} must not contain duplicate items", named(place)));
         }
         Ok(())
     }
@@ -428,7 +430,7 @@ mod tests {
             "`list[1]` must be of type string, not number"
         );
         assert_eq!(complaint(schema.clone(), json!({ "n": 1, "maybe": 2 })), "`maybe` must be of type string, not number");
-        assert_eq!(complaint(schema, json!({ "n": 1, "other": 2 })), "`other` is not taken");
+        assert_eq!(complaint(schema, json!({ "n": 1, "other": 2 })), "`other` is not allowed");
     }
 
     #[test]
@@ -465,13 +467,9 @@ mod tests {
         check(json!({ "enum": [1, [2]] }), json!([2.0]), "");
         check(json!({ "minItems": 1 }), json!([]), "`v` must have at least 1 items");
         check(json!({ "maxItems": 1 }), json!([1, 2]), "`v` must have at most 1 items");
-        check(json!({ "uniqueItems": true }), json!([1, "1", 1.0]), "`v` must not have an item twice");
-        check(json!({ "prefixItems": [{ "type": "string" }], "items": false }), json!(["a", 1]), "`v[1]` is not taken");
-        check(
-            json!({ "contains": { "type": "string" } }),
-            json!([1]),
-            "`v` must have at least 1 items that `contains` describes",
-        );
+        check(json!({ "uniqueItems": true }), json!([1, "1", 1.0]), "`v` must not contain duplicate items");
+        check(json!({ "prefixItems": [{ "type": "string" }], "items": false }), json!(["a", 1]), "`v[1]` is not allowed");
+        check(json!({ "contains": { "type": "string" } }), json!([1]), "`v` must have at least 1 items that match `contains`");
         check(json!({ "maxProperties": 1 }), json!({ "a": 1, "b": 2 }), "`v` must have at most 1 properties");
         check(json!({ "minProperties": 1 }), json!({}), "`v` must have at least 1 properties");
         check(
@@ -482,10 +480,14 @@ mod tests {
         check(json!({ "propertyNames": { "maxLength": 1 } }), json!({ "ab": 1 }), "`v.ab` must have at most 1 characters");
         check(json!({ "dependentRequired": { "a": ["b"] } }), json!({ "a": 1 }), "`v.b` is missing");
         check(json!({ "allOf": [{ "minimum": 0 }, { "maximum": 2 }] }), json!(3), "`v` must be at most 2");
-        check(json!({ "oneOf": [{ "minimum": 0 }, { "minimum": 2 }] }), json!(3), "`v` fits 2 of the choices, and must fit one");
-        check(json!({ "not": { "type": "null" } }), json!(null), "`v` has a form that is ruled out");
+        check(
+            json!({ "oneOf": [{ "minimum": 0 }, { "minimum": 2 }] }),
+            json!(3),
+            "`v` matches 2 alternatives but must match exactly one",
+        );
+        check(json!({ "not": { "type": "null" } }), json!(null), "`v` matches an excluded schema");
         check(json!({ "if": { "minimum": 0 }, "then": { "maximum": 9 }, "else": false }), json!(10), "`v` must be at most 9");
-        check(json!({ "if": { "minimum": 0 }, "then": { "maximum": 9 }, "else": false }), json!(-1), "`v` is not taken");
+        check(json!({ "if": { "minimum": 0 }, "then": { "maximum": 9 }, "else": false }), json!(-1), "`v` is not allowed");
         check(json!({ "$ref": "#/$defs/even" }), json!(3), "`v` must be a multiple of 2");
     }
 
@@ -513,7 +515,7 @@ mod tests {
             for _ in 0..60 {
                 value = json!({ "a": value });
             }
-            assert_eq!(complaint(schema.clone(), value), "the arguments take too long to check", "{schema}");
+            assert_eq!(complaint(schema.clone(), value), "checking the arguments takes too long", "{schema}");
         }
         let list: Vec<u32> = (0..300_000).collect();
         assert_eq!(complaint(json!({ "properties": { "l": { "uniqueItems": true } } }), json!({ "l": list })), "");

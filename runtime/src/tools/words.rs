@@ -1,21 +1,21 @@
 //! The words of a command line as the arguments of a tool: `--city Paris` by its schema, and the text for `--help`.
 //!
-//! Decides nothing about what fits: the schema is checked afterwards, as for every call.
+//! Does not validate: the schema is checked afterwards, as for every call.
 
 use serde_json::{Map, Value};
 
-/// What the words of a command line ask for.
+/// The request in the words of a command line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Asked {
     /// A call with these arguments.
     Call(Value),
-    /// The text that explains the options.
+    /// A request for the help text.
     Help(String),
 }
 
-/// Reads the words after the name of a tool.
+/// Parses the words after the name of a tool.
 pub(super) fn read(name: &str, description: &str, schema: &Value, words: &[String]) -> Result<Asked, String> {
-    // The whole call as one JSON object, as `tool NAME JSON` takes it.
+    // The whole call as one JSON object, as for `tool NAME JSON`.
     if let [only] = words
         && only.trim_start().starts_with('{')
     {
@@ -35,14 +35,14 @@ pub(super) fn read(name: &str, description: &str, schema: &Value, words: &[Strin
                     if flag == "help" {
                         return Ok(Asked::Help(options.help(name, description)));
                     }
-                    return Err(format!("unknown option `--{flag}`: `{name} --help` lists the options"));
+                    return Err(format!("unknown option `--{flag}`: run `{name} --help` to list the options"));
                 };
                 let rule = options.rule(property);
                 let is_switch = kinds(schema, rule).contains(&"boolean");
                 let value = match value {
                     Some(value) => value.to_owned(),
                     None if is_switch => (!negated).to_string(),
-                    None => words.next().cloned().ok_or_else(|| format!("option `--{flag}` needs a value"))?,
+                    None => words.next().cloned().ok_or_else(|| format!("missing value for option `--{flag}`"))?,
                 };
                 put(&mut given, schema, property, rule, &value);
             }
@@ -51,7 +51,7 @@ pub(super) fn read(name: &str, description: &str, schema: &Value, words: &[Strin
             None => {
                 let property = positions
                     .find(|property| !given.contains_key(**property))
-                    .ok_or_else(|| format!("unexpected argument `{word}`: `{name} --help` lists the options"))?;
+                    .ok_or_else(|| format!("unexpected argument `{word}`: run `{name} --help` to list the options"))?;
                 put(&mut given, schema, property, options.rule(property), word);
             }
         }
@@ -81,7 +81,7 @@ impl<'a> Options<'a> {
         self.properties.iter().find(|(name, _)| *name == property).map_or(&Value::Null, |(_, rule)| rule)
     }
 
-    /// The property that a flag means, and whether it says no. `-` and `_` are the same in it.
+    /// Returns the property of a flag, and whether it is negated. `-` and `_` are equivalent.
     fn find(&self, flag: &str) -> Option<(&'a str, bool)> {
         let named = |flag: &str| {
             let same = |name: &str| name.replace('-', "_") == flag.replace('-', "_");
@@ -96,7 +96,7 @@ impl<'a> Options<'a> {
     fn help(&self, name: &str, description: &str) -> String {
         let mut usage = format!("Usage: {name}");
         let mut lines = Vec::new();
-        // Those that must be given come first, in the order in which they can be given without their names.
+        // Required properties first, in the order of positional arguments.
         let others = self.properties.iter().map(|(property, _)| *property).filter(|property| !self.required.contains(property));
         for property in self.required.iter().copied().chain(others) {
             let rule = self.rule(property);
@@ -142,7 +142,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The types that a rule allows, those of its choices too; none when it does not say.
+/// Returns the types that a rule allows, including those of its alternatives; none if unspecified.
 fn kinds<'a>(schema: &'a Value, rule: &'a Value) -> Vec<&'a str> {
     let rule = resolved(schema, rule);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|word| rule.get(word)).filter_map(Value::as_array).flatten();
@@ -155,13 +155,13 @@ fn kinds<'a>(schema: &'a Value, rule: &'a Value) -> Vec<&'a str> {
     own.into_iter().chain(of_choices).collect()
 }
 
-// One step: a definition that refers to another is not an option for words.
+// One step: a definition that refers to another is not supported as an option.
 fn resolved<'a>(schema: &'a Value, rule: &'a Value) -> &'a Value {
     let pointer = rule.get("$ref").and_then(Value::as_str).and_then(|place| place.strip_prefix('#'));
     pointer.and_then(|pointer| schema.pointer(pointer)).unwrap_or(rule)
 }
 
-// A flag that is given again adds to a list, and replaces anything else.
+// A repeated flag adds to a list, and replaces any other value.
 fn put(given: &mut Map<String, Value>, schema: &Value, property: &str, rule: &Value, word: &str) {
     let kinds = kinds(schema, rule);
     if !kinds.contains(&"array") || kinds.contains(&"string") {
@@ -182,7 +182,7 @@ fn put(given: &mut Map<String, Value>, schema: &Value, property: &str, rule: &Va
     }
 }
 
-// A word as a value of one of these types. What does not look like one stays text, which the schema then refuses in its own words.
+// Converts a word to one of these types. If it does not look like one it stays text, which the schema then rejects.
 fn value(kinds: &[&str], rule: &Value, word: &str) -> Value {
     let text = || Value::from(word);
     if kinds.contains(&"string") {
@@ -260,7 +260,7 @@ mod tests {
     fn what_must_be_given_needs_no_name() {
         check("Paris --days 2", json!({ "city": "Paris", "days": 2 }));
         check("-- --help", json!({ "city": "--help" }));
-        complaint("Paris Rome", "unexpected argument `Rome`: `weather --help` lists the options");
+        complaint("Paris Rome", "unexpected argument `Rome`: run `weather --help` to list the options");
     }
 
     #[test]
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn a_flag_that_is_not_there_is_named() {
-        complaint("--town Paris", "unknown option `--town`: `weather --help` lists the options");
-        complaint("--no-city", "unknown option `--no-city`: `weather --help` lists the options");
-        complaint("--city", "option `--city` needs a value");
+        complaint("--town Paris", "unknown option `--town`: run `weather --help` to list the options");
+        complaint("--no-city", "unknown option `--no-city`: run `weather --help` to list the options");
+        complaint("--city", "missing value for option `--city`");
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
             "unit": { "enum": ["c", "f"] },
         }, "required": ["city"] });
         let expected = "Usage: weather --city STRING [--days INTEGER] [--[no-]deep] [--unit VALUE]\n\n\
-                        Tells the weather.\n\n\
+                        Reports the weather.\n\n\
                         Options:\n  \
                         --city STRING   [required]\n  \
                         --days INTEGER  How many. [default: 1]\n  \
@@ -293,7 +293,7 @@ mod tests {
                         --unit VALUE    (one of c, f)\n  \
                         --help          Print this text\n";
         for line in ["--help", "-h", "--city x --help"] {
-            let asked = read("weather", "Tells the weather.", &schema, &words(line));
+            let asked = read("weather", "Reports the weather.", &schema, &words(line));
             assert_eq!(asked, Ok(Asked::Help(expected.to_owned())));
         }
     }

@@ -1,7 +1,7 @@
-//! What the sandbox changed since a version or in its mounted directories, and those changes in a host directory.
+//! The changes of the sandbox since a version or in its mounted directories, and applying them to a host directory.
 //!
 //! Review first, then apply: a file that was edited there meanwhile is never overwritten, and either all changes are made or
-//! none. What touches the host is in `vfs/workplace.rs`.
+//! none. Access to the host is in `vfs/workplace.rs`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,29 +19,30 @@ use crate::history::{HistoryFilter, LibraryCall as Call};
 use crate::vfs::{Becomes, HostDirectory, Node, Planned, ROOT_NODE, Refused, There, View, Was, Workplace, stays_inside};
 use crate::{Cancel, Error};
 
-/// Earlier applications whose result counts as known.
+/// Maximum number of earlier applications whose result is known.
 const EARLIER: usize = 10;
 
-/// What to apply to a host directory.
+/// Selects the changes to apply to a host directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apply {
-    /// The version since which changes count; defaults to the mounted directory itself, or to the state before the first run.
+    /// The version since which changes are applied; defaults to the mounted directory itself, or to the state before the first
+    /// run.
     pub since: Option<String>,
-    /// The directory of the sandbox that the host directory corresponds to; defaults to the overlay mount if there is exactly one,
-    /// else to `/`.
+    /// The directory in the sandbox that corresponds to the host directory; defaults to the overlay mount if there is exactly
+    /// one, else to `/`.
     pub path: Option<String>,
-    /// Return what would be done and do nothing.
+    /// Return the changes without applying them.
     pub dry_run: bool,
 }
 
-/// What was applied, or would be.
+/// The result of applying changes, or of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Applied {
-    /// The paths that change, relative to the directory, sorted.
+    /// The changed paths, relative to the directory, sorted.
     pub files: Vec<AppliedFile>,
-    /// How many changes the directory already had.
+    /// The number of changes that the directory already had.
     pub unchanged: usize,
-    /// Paths that were edited in the directory meanwhile: nothing is applied until there are none.
+    /// Paths that were edited in the directory meanwhile: nothing is applied if there are any.
     pub conflicts: Vec<Refusal>,
     /// Paths that are never applied, such as those below `.git`.
     pub left_out: Vec<Refusal>,
@@ -49,29 +50,29 @@ pub struct Applied {
     pub is_applied: bool,
 }
 
-/// One path that changes.
+/// A changed path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AppliedFile {
     /// The path below the directory.
     pub path: String,
-    /// What happens to it.
+    /// The kind of change.
     pub kind: DifferenceKind,
 }
 
-/// A path that does not change, and why.
+/// A path that is not changed, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Refusal {
     /// The path below the directory.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What changes are compared with.
+/// The state to compare with.
 enum Base {
     /// A version.
     Version(Version),
-    /// The mounted directories as they are.
+    /// The current state of the mounted directories.
     Mounted,
 }
 
@@ -90,8 +91,8 @@ fn find(view: &View<Reader>, path: &str) -> Result<Found, Error> {
 }
 
 impl Versions<'_> {
-    /// Compares the present state with a version, or with the directories that are mounted as overlays; without either, with the
-    /// state before the first run.
+    /// Compares the current state with a version, or with the directories that are mounted as overlays; defaults to the state
+    /// before the first run.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/src/a", "one\n").open()?;
@@ -103,12 +104,12 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the reference means nothing, or an error if a file cannot be read.
+    /// Returns [`Error::Invalid`] if the reference is invalid, and an error if a file cannot be read.
     pub fn changes(&self, since: Option<&str>, paths: &[String]) -> Result<Comparison, Error> {
         self.changes_until(since, paths, Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`].
+    /// Same as [`changes`](Self::changes), cancellable by a [`Cancel`].
     pub(crate) fn changes_until(&self, since: Option<&str>, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
         let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
         let Some(head) = self.present()? else { return Ok(Comparison::none()) };
@@ -148,7 +149,7 @@ impl Versions<'_> {
         }
     }
 
-    // What a new sandbox begins with has no run either.
+    // The initial content of a new sandbox has no run either.
     fn before_the_first_run(&self) -> Result<Version, Error> {
         let reader = self.reader()?;
         let mut found = reader.version(self.oldest()?)?;
@@ -161,7 +162,7 @@ impl Versions<'_> {
         Ok(found)
     }
 
-    /// The number of the oldest version that is kept.
+    /// Returns the number of the oldest existing version.
     pub(super) fn oldest(&self) -> Result<i64, Error> {
         let reader = self.reader()?;
         let newest = reader.versions(None, 1)?.pop().map_or(0, |version| version.number);
@@ -174,8 +175,8 @@ impl Versions<'_> {
         Ok(low)
     }
 
-    /// Applies what the sandbox changed to a host directory: all of it or nothing. A file that was edited there meanwhile is never
-    /// overwritten. Links that lead out of the directory, everything below `.git` and names of keys are left out and named.
+    /// Applies the sandbox's changes to a host directory, all or none. A file that was edited there meanwhile is never
+    /// overwritten. Links that lead out of the directory, everything below `.git` and names of keys are skipped and listed.
     ///
     /// ```
     /// use sandlite_runtime::{Apply, Mount, Sandbox};
@@ -197,13 +198,13 @@ impl Versions<'_> {
         self.apply_until(directory.as_ref(), apply, Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`] before anything is changed.
+    /// Same as [`apply`](Self::apply), cancellable by a [`Cancel`] before anything is changed.
     pub(crate) fn apply_until(&self, directory: &Path, apply: &Apply, cancel: Cancel) -> Result<Applied, Error> {
         let top = self.applied_path(apply)?;
         if apply.dry_run {
             return Ok(self.plan(directory, &top, apply, cancel)?.applied);
         }
-        // The host's path stays out of the history: snapshots travel.
+        // The host's path is not recorded in the history, because snapshots are shared.
         let call = Call::new("apply", &top, json!({ "path": top, "since": apply.since }));
         self.sandbox.recorder.read_answering(call, || {
             let mut plan = self.plan(directory, &top, apply, cancel)?;
@@ -213,7 +214,7 @@ impl Versions<'_> {
             }
             if let Some((_, to)) = plan.compared.views() {
                 let kept = plan.place.change(to, &plan.planned)?;
-                let reason = "something else is in it".to_owned();
+                let reason = "it contains other files".to_owned();
                 plan.applied.files.retain(|file| !kept.contains(&file.path));
                 plan.applied.left_out.extend(kept.into_iter().map(|path| Refusal { path, reason: reason.clone() }));
             }
@@ -231,7 +232,7 @@ impl Versions<'_> {
         match (overlays.next(), overlays.next()) {
             (Some(one), None) => Ok(one.to_owned()),
             (None, _) => Ok("/".to_owned()),
-            _ => Err(Error::Invalid("missing path: several directories are mounted, name the one to apply".to_owned())),
+            _ => Err(Error::Invalid("missing path: several directories are mounted; name the one to apply".to_owned())),
         }
     }
 
@@ -254,7 +255,7 @@ impl Versions<'_> {
         Ok(Workplace::open(opened, directory, self.sandbox.database.path()))
     }
 
-    // The states that were applied earlier: a file that has not changed since is as good as the base.
+    // The previously applied states: a file that has not changed since is equivalent to the base.
     fn applied_earlier(&self) -> Vec<View<Reader>> {
         let filter = HistoryFilter { limit: EARLIER, name: Some("apply".to_owned()), ..HistoryFilter::default() };
         let runs = self.sandbox.history_with(&filter).unwrap_or_default();
@@ -263,7 +264,7 @@ impl Versions<'_> {
     }
 }
 
-/// What would be done, and to what.
+/// The planned changes.
 struct Plan {
     place: Workplace,
     compared: Comparison,
@@ -299,7 +300,7 @@ impl Plan {
             };
             let there = self.place.look(relative)?;
             let Some(was) = there.was() else {
-                self.applied.conflicts.push(refusal("a special file is there"));
+                self.applied.conflicts.push(refusal("the destination is a special file"));
                 continue;
             };
             let failed = |source| Error::file("apply", &difference.path, source);
@@ -316,9 +317,9 @@ impl Plan {
                 };
                 if !earlier.iter().any(is_ours) {
                     let reason = match (&there, base) {
-                        (There::Nothing, Some(_)) => "it was deleted there",
-                        (_, None) => "it exists there",
-                        _ => "it was edited there",
+                        (There::Nothing, Some(_)) => "deleted in the directory",
+                        (_, None) => "already exists in the directory",
+                        _ => "edited in the directory",
                     };
                     self.applied.conflicts.push(refusal(reason));
                     continue;
@@ -330,7 +331,7 @@ impl Plan {
         self.check_directories()
     }
 
-    // A new file needs its directory, and a directory that becomes a file must hold nothing else.
+    // A new file needs its directory, and a directory that becomes a file must contain nothing else.
     fn check_directories(&mut self) -> Result<(), Error> {
         let becomes: HashMap<&str, &Becomes> = self.planned.iter().map(|one| (one.relative.as_str(), &one.becomes)).collect();
         let mut conflicts = Vec::new();
@@ -339,14 +340,14 @@ impl Plan {
             if let Some(above) = above.filter(|_| one.was == Was::Nothing && one.becomes != Becomes::Nothing) {
                 let is_made = becomes.get(above) == Some(&&Becomes::Directory);
                 if !is_made && !matches!(self.place.look(above)?, There::Directory) {
-                    conflicts.push((one.relative.clone(), "its directory is not there"));
+                    conflicts.push((one.relative.clone(), "its parent directory does not exist"));
                 }
             }
             if one.was == Was::Directory && matches!(one.becomes, Becomes::File(..) | Becomes::Link(_)) {
                 let goes =
                     |name: &String| matches!(becomes.get(format!("{}/{name}", one.relative).as_str()), Some(Becomes::Nothing));
                 if !self.place.names(&one.relative)?.iter().all(goes) {
-                    conflicts.push((one.relative.clone(), "something else is in the directory"));
+                    conflicts.push((one.relative.clone(), "the directory contains other files"));
                 }
             }
         }
@@ -356,7 +357,7 @@ impl Plan {
     }
 }
 
-// What a path becomes on the host, or why it is left out.
+// The new state of a path on the host, or the reason it is skipped.
 fn becomes(to: &View<Reader>, relative: &str, new: &Found) -> Result<Result<Becomes, &'static str>, FsError> {
     let Some((node, kind, stat)) = new else { return Ok(Ok(Becomes::Nothing)) };
     Ok(match kind {
@@ -370,11 +371,11 @@ fn becomes(to: &View<Reader>, relative: &str, new: &Found) -> Result<Result<Beco
                 Err("the link leads out of the directory")
             }
         }
-        FileType::Fifo | FileType::Device => Err("it is not a regular file"),
+        FileType::Fifo | FileType::Device => Err("not a regular file"),
     })
 }
 
-// Whether a path of the host has the kind and the content of a file of the sandbox.
+// Whether a path on the host has the type and the content of a file of the sandbox.
 fn is_like(there: &There, view: &View<Reader>, found: &Found) -> Result<bool, FsError> {
     match (there, found) {
         (There::Nothing, None) | (There::Directory, Some((_, FileType::Directory, _))) => Ok(true),

@@ -1,4 +1,4 @@
-//! Finds the run that broke something: a binary search over versions, each of which a command tries in a copy that is thrown away.
+//! Finds the run that broke something: a binary search over versions, each tested by a command in a temporary copy.
 
 use sqlite_fs::Version;
 
@@ -8,12 +8,12 @@ use crate::run::{Command, ExitStatus};
 use crate::sandbox::Sandbox;
 use crate::{Cancel, Error};
 
-/// The exit code that says that a version cannot be tried, as in git.
+/// The exit code for a version that cannot be tested, as in git.
 const SKIP: u8 = 125;
 /// Exit codes from here on end the search, as in git: the command itself was stopped.
 const STOPPED: u8 = 128;
 
-/// What a command said about a version.
+/// The verdict of a command on a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -21,36 +21,36 @@ pub enum Verdict {
     Good,
     /// It exited with anything else.
     Bad,
-    /// It exited with 125: the version cannot be tried.
+    /// It exited with 125: the version cannot be tested.
     Skip,
 }
 
-/// One version that was tried.
+/// A tested version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BisectStep {
     /// The version.
     pub version: Version,
-    /// How the command exited there.
+    /// The exit code of the command.
     pub exit_code: u8,
-    /// What that means.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What a search found.
+/// The result of a search.
 pub struct Bisection {
-    /// The first bad version, with the run that made it. If versions before it were skipped, one of those may be the first.
+    /// The first bad version, with the run that created it. If versions before it were skipped, one of those may be the first.
     pub first_bad: LoggedVersion,
-    /// Versions that were skipped and may be the first bad one instead, oldest first.
+    /// Skipped versions, each of which may be the first bad one instead, oldest first.
     pub suspects: Vec<Version>,
-    /// What the first bad version changed; `None` if the version before it was pruned.
+    /// The changes of the first bad version; `None` if the version before it was pruned.
     pub changes: Option<Comparison>,
-    /// The versions that were tried, in order.
+    /// The tested versions, in order.
     pub steps: Vec<BisectStep>,
 }
 
 impl Versions<'_> {
-    /// Finds the first version at which a command fails, between a good one and a bad one (the present one by default). The command
-    /// runs in a copy of each version it tries, which is thrown away; exit code 125 skips a version, and 128 or more ends the search.
+    /// Finds the first version at which a command fails, between a good one and a bad one (the current one by default). The
+    /// command runs in a temporary copy of each tested version; exit code 125 skips a version, and 128 or more ends the search.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -66,13 +66,13 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if a reference means nothing, the good version is not older than the bad one, the command fails
-    /// at the good version or succeeds at the bad one, or is stopped.
+    /// Returns [`Error::Invalid`] if a reference is invalid, the good version is not older than the bad one, the command fails at
+    /// the good version or succeeds at the bad one, or is stopped.
     pub fn bisect(&self, good: &str, bad: Option<&str>, command: &str) -> Result<Bisection, Error> {
         self.bisect_until(good, bad, command, &Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`].
+    /// Same as [`bisect`](Self::bisect), cancellable by a [`Cancel`].
     pub(crate) fn bisect_until(&self, good: &str, bad: Option<&str>, command: &str, cancel: &Cancel) -> Result<Bisection, Error> {
         let (good, bad) = (self.resolve(good)?, self.resolve(bad.unwrap_or("HEAD"))?);
         if good.number >= bad.number {
@@ -96,7 +96,8 @@ impl Versions<'_> {
         let suspects = suspects.into_iter().map(|number| Ok(reader.version(number)?)).collect::<Result<_, Error>>()?;
         let version = reader.version(high)?;
         let changes = self.made_by(&version, cancel.clone())?;
-        let first_bad = self.logged(vec![version])?.pop().ok_or_else(|| Error::Invalid("the version is gone".to_owned()))?;
+        let first_bad =
+            self.logged(vec![version])?.pop().ok_or_else(|| Error::Invalid("the version no longer exists".to_owned()))?;
         Ok(Bisection { first_bad, suspects, changes, steps: search.steps })
     }
 }
@@ -134,7 +135,7 @@ impl Search<'_> {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let last = stderr.lines().last().unwrap_or_default();
             let why = output.status.limit().map_or_else(|| format!("exit code {exit_code}"), ToString::to_string);
-            return Err(Error::Invalid(format!("the search ended at v{number}: the command was stopped ({why}) {last}")));
+            return Err(Error::Invalid(format!("the search stopped at v{number}: the command was stopped ({why}) {last}")));
         }
         let verdict = match exit_code {
             0 => Verdict::Good,

@@ -1,7 +1,7 @@
-//! Which run wrote each line of a file.
+//! Finds the run that wrote each line of a file.
 //!
-//! Goes back from the present text, version by version: a line that a version added is its own, the others are looked for in the
-//! text before it. Names that changed are not followed: a file that was moved begins where it came to its name.
+//! Goes back from the current text, version by version: lines that a version added are attributed to it, the others are searched
+//! in the previous text. Renames are not followed: the history of a moved file starts with its name.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::history::Run;
 use crate::vfs::View;
 use crate::{Cancel, Error};
 
-/// The largest text whose lines are traced.
+/// Maximum size of a text.
 const TEXT_BYTES: u64 = 4 << 20;
 
-/// How long two texts are compared; what is left then counts as rewritten.
+/// Maximum time to compare two texts; the rest then counts as rewritten.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Versions that are listed at a time.
+/// Number of versions listed at once.
 const PAGE: usize = 500;
 
-/// The lines of a file, and who wrote them.
+/// The lines of a file, and the versions that wrote them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blame {
     /// The versions that wrote them, newest first.
@@ -48,12 +48,12 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the file is not text or too large, or an error if it cannot be read.
+    /// Returns [`Error::Invalid`] if the file is not text or too large, and an error if it cannot be read.
     pub fn blame(&self, path: &str) -> Result<Blame, Error> {
         self.blame_until(path, Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`].
+    /// Same as [`blame`](Self::blame), cancellable by a [`Cancel`].
     pub(crate) fn blame_until(&self, path: &str, cancel: Cancel) -> Result<Blame, Error> {
         let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
         let text = text(&self.sandbox.now()?, path)?;
@@ -67,7 +67,7 @@ impl Versions<'_> {
             oldest = Some(last.clone());
             for logged in page {
                 if deadline.is_over() {
-                    return Err(Error::Invalid(format!("finding the authors of `{path}` took too long")));
+                    return Err(Error::Invalid(format!("tracing the lines of `{path}` takes too long")));
                 }
                 if !may_have_changed(&logged, path) {
                     continue;
@@ -81,29 +81,29 @@ impl Versions<'_> {
                 }
             }
         }
-        // What is older than all versions is the oldest one's.
+        // Lines older than all versions are attributed to the oldest one.
         let rest = authors.len();
         let lines = lines.finish(rest);
         if lines.iter().any(|(_, author)| *author == rest) {
-            let unknown = || Error::Invalid(format!("nothing is known of who wrote `{path}`"));
+            let unknown = || Error::Invalid(format!("the history of `{path}` is not known"));
             authors.push(oldest.ok_or_else(unknown)?);
         }
         Ok(Blame { authors, lines })
     }
 
-    // The text before a version; an empty one where there was none, `None` if that version was pruned.
+    // The text before a version; empty if there was none, `None` if that version was pruned.
     fn earlier(&self, version: &Version, path: &str) -> Result<Option<String>, Error> {
         let Ok(before) = self.reader()?.version(version.number - 1) else { return Ok(None) };
         let view = self.view(&before)?;
         if !view.fs().symlink_metadata(path).is_ok_and(|stat| stat.is_file()) {
             return Ok(Some(String::new()));
         }
-        // A binary file that became text has no line of it.
+        // A binary file that became text shares no lines with it.
         Ok(Some(text(&view, path).unwrap_or_default()))
     }
 }
 
-// What was not recorded may have changed anything.
+// Unrecorded changes may have changed anything.
 fn may_have_changed(logged: &LoggedVersion, path: &str) -> bool {
     let Some(run) = &logged.run else { return true };
     changed(run, path) || is_incomplete(run) || moves_above(run, path)
@@ -114,7 +114,7 @@ fn is_incomplete(run: &Run) -> bool {
     changes.is_none_or(|changes| changes.iter().any(|change| change["path"] == ""))
 }
 
-// Whether a directory that the path is in came from elsewhere, or went.
+// Whether a parent directory of the path was moved here, or away.
 fn moves_above(run: &Run, path: &str) -> bool {
     let changes = run.changes.as_ref().and_then(|changes| changes.as_array());
     let is_above = |key: &str, change: &serde_json::Value| {
@@ -130,17 +130,17 @@ fn text(view: &View<Reader>, path: &str) -> Result<String, Error> {
         return Err(refused("it is not a regular file"));
     }
     if stat.size > TEXT_BYTES {
-        return Err(refused("it has more than 4 MB"));
+        return Err(refused("it is larger than 4 MB"));
     }
     let bytes = view.fs().read(path)?;
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| refused("it is a binary file"))
 }
 
-/// The lines of the present text, on the way back.
+/// The lines of the current text, on the way back.
 struct Lines {
     present: Vec<String>,
     authors: Vec<Option<usize>>,
-    /// The text as it was, and for each of its lines the one of the present text that it still is.
+    /// The earlier text, and for each of its lines the corresponding line of the current text.
     earlier: Vec<(String, Option<usize>)>,
 }
 
@@ -155,7 +155,7 @@ impl Lines {
         self.earlier.iter().all(|(_, index)| index.is_none())
     }
 
-    // Goes back to the text before, and returns whether lines of the present text are new since then.
+    // Goes back to the previous text, and returns whether lines of the current text are new since then.
     fn step_back(&mut self, before: String, author: usize) -> bool {
         let old: Vec<&str> = before.split_inclusive('\n').collect();
         let new: Vec<&str> = self.earlier.iter().map(|(line, _)| line.as_str()).collect();

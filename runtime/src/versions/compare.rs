@@ -1,6 +1,6 @@
-//! What differs between two states of the files, and how one is made like the other.
+//! The differences between two states of the files, and making one equal to the other.
 //!
-//! Works on views, so it sees what everybody sees; the fixed world is the same in all of them and is left out.
+//! Works on views, so it sees the same files as all other callers; the fixed world is the same in all of them and is omitted.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::cancel::Deadline;
 use crate::defaults::USER;
 use crate::vfs::{Node, ROOT_NODE, View};
 
-/// Bytes that are compared at a time.
+/// Number of bytes compared at once.
 const PIECE: usize = 64 << 10;
 
-/// What happened to a path between two versions.
+/// The kind of a difference between two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DifferenceKind {
-    /// It is new.
+    /// Added.
     Added,
-    /// What is in it is another, or it is another kind of file.
+    /// The content or the type changed.
     Modified,
-    /// Only its permission bits are others.
+    /// Only the permission bits changed.
     Mode,
-    /// It is gone.
+    /// Deleted.
     Deleted,
 }
 
 impl DifferenceKind {
-    /// The letter for it in a list.
+    /// Returns its letter in a list.
     #[must_use]
     pub fn mark(self) -> char {
         match self {
@@ -43,29 +43,29 @@ impl DifferenceKind {
     }
 }
 
-/// One path that differs.
+/// A differing path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Difference {
     /// The path.
     pub path: String,
-    /// What happened to it.
+    /// The kind of difference.
     pub kind: DifferenceKind,
     /// Whether it is a directory.
     pub is_directory: bool,
-    /// Bytes before.
+    /// The old size, in bytes.
     pub old_size: u64,
-    /// Bytes after.
+    /// The new size, in bytes.
     pub new_size: u64,
 }
 
-/// What differs between two versions, by path, with the two to read more of it.
+/// The differences between two versions by path, with both states for further reading.
 pub struct Comparison {
     /// The paths that differ, sorted.
     pub differences: Vec<Difference>,
     views: Option<(View<Reader>, View<Reader>)>,
 }
 
-/// A file of one side.
+/// A file on one side.
 #[derive(Clone)]
 struct Side {
     kind: FileType,
@@ -75,7 +75,7 @@ struct Side {
 
 type Sides = BTreeMap<String, Side>;
 
-/// Returns whether a path is another one, or below it.
+/// Returns whether a path equals another one, or is below it.
 pub(super) fn is_at_or_below(path: &str, top: &str) -> bool {
     path.strip_prefix(top.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -86,16 +86,16 @@ fn is_wanted(path: &str, paths: &[String]) -> bool {
 
 /// Where to look for differences.
 pub(super) enum Where {
-    /// At these paths, and below those that are marked: nothing else changed.
+    /// At these paths, and below the marked ones: nothing else changed.
     At(Vec<(String, bool)>),
     /// Everywhere.
     Everywhere,
-    /// Everywhere, in two databases whose numbers and times have nothing to do with each other.
+    /// Everywhere, in two databases with unrelated inode numbers and times.
     Apart,
 }
 
 impl Where {
-    // Whether the same inode number and times mean the same content. Runs with a fixed clock give a file the same times again.
+    // Whether equal inode numbers and times imply equal content. Runs with a fixed clock give a file the same times again.
     fn trusts_stamps(&self) -> bool {
         matches!(self, Self::Everywhere)
     }
@@ -144,7 +144,7 @@ fn list_below<R: Rows>(view: &View<R>, top: &str, paths: &[String], deadline: &D
     view.at_one_state(|view| {
         view.fs().visit(top, |visited| -> Result<Step, Error> {
             if deadline.is_over() {
-                return Err(Error::Invalid("comparing took too long: compare fewer paths".to_owned()));
+                return Err(Error::Invalid("the comparison takes too long: compare fewer paths".to_owned()));
             }
             if visited.is_left_out {
                 return Ok(Step::Enter);
@@ -198,7 +198,7 @@ fn differences<A: Rows, B: Rows>(
             None => found.push(difference(path, DifferenceKind::Deleted, Some(side), None)),
             Some(other) => {
                 if deadline.is_over() {
-                    return Err(Error::Invalid("comparing took too long: compare fewer paths".to_owned()));
+                    return Err(Error::Invalid("the comparison takes too long: compare fewer paths".to_owned()));
                 }
                 if !is_same(from, side, to, other, trusts_stamps).map_err(|source| failed("compare", path, source))? {
                     found.push(difference(path, DifferenceKind::Modified, Some(side), Some(other)));
@@ -217,7 +217,7 @@ fn differences<A: Rows, B: Rows>(
     Ok(found)
 }
 
-// Whether two files have the same kind and content.
+// Whether two files have the same type and content.
 fn is_same<A: Rows, B: Rows>(from: &View<A>, old: &Side, to: &View<B>, new: &Side, trusts_stamps: bool) -> Result<bool, FsError> {
     if old.kind != new.kind {
         return Ok(false);
@@ -248,23 +248,23 @@ fn is_same<A: Rows, B: Rows>(from: &View<A>, old: &Side, to: &View<B>, new: &Sid
 }
 
 impl Comparison {
-    /// No differences.
+    /// Returns no differences.
     pub(super) fn none() -> Self {
         Self { differences: Vec::new(), views: None }
     }
 
-    /// The paths that differ.
+    /// Returns the differing paths.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.differences.iter().map(|difference| difference.path.as_str())
     }
 
-    /// The two states, unless one of them was the run that made it like the other.
+    /// Returns the two states, unless one of them was the run that made it equal to the other.
     pub(super) fn views(&self) -> Option<(&View<Reader>, &View<Reader>)> {
         self.views.as_ref().map(|(from, to)| (from, to))
     }
 }
 
-/// Makes the files of a run like those of another state, below some paths or everywhere, and returns what that changed.
+/// Makes the files of a run equal to those of another state, below some paths or everywhere, and returns the changes.
 pub(super) fn make_equal(
     now: &View<Transaction>,
     then: &View<Reader>,
@@ -275,7 +275,7 @@ pub(super) fn make_equal(
     let (present, wanted) = (list(now, paths, place, deadline)?, list(then, paths, place, deadline)?);
     let differences = differences(now, &present, then, &wanted, place.trusts_stamps(), deadline)?;
     let fs = now.fs();
-    // What goes, goes first and from the leaves up: another kind of file may take its place.
+    // Removals come first, from the leaves up, because another type of file may take their place.
     for difference in differences.iter().rev() {
         let Some(old) = present.get(&difference.path) else { continue };
         let is_replaced = wanted.get(&difference.path).is_none_or(|new| new.kind != old.kind);

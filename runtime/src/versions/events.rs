@@ -1,5 +1,5 @@
-//! Events: what each version changed, in order, from any version on. They are derived from the versions themselves, so nothing is
-//! lost when a consumer dies: it resumes from the last version that it has acknowledged.
+//! Events: the changes of each version, in order, from any version on. They are derived from the versions themselves, so nothing
+//! is lost when a consumer dies: it resumes from the last version that it has acknowledged.
 
 use std::time::Duration;
 
@@ -11,58 +11,59 @@ use crate::sandbox::Sandbox;
 use crate::vfs::content;
 use crate::{Cancel, Error, clock};
 
-/// Versions of one page.
+/// Maximum number of versions on a page.
 const PAGE: usize = 100;
 
-/// Events of one page, beyond which no version is added to it.
+/// Number of events on a page beyond which no version is added to it.
 const EVENTS: usize = 1000;
 
-/// A larger file has no hash in its event.
+/// Larger files have no hash in their event.
 const HASHED_BYTES: u64 = 64 << 20;
 
-/// How often to look for a new version.
+/// How often to check for a new version.
 const STEP: Duration = Duration::from_millis(20);
 
-/// The kind of an event that stands for versions that were dropped before they were read.
+/// The kind of an event that represents versions dropped before they were read.
 const LOST: &str = "lost";
 
-/// One change of one version.
+/// A change of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Event {
     /// The version.
     pub version: i64,
-    /// The run that made it; `None` if no run did.
+    /// The run that created it; `None` if no run did.
     pub run: Option<i64>,
-    /// When it was made, in nanoseconds since 1970.
+    /// The time, in nanoseconds since 1970.
     pub time: i64,
     /// The path.
     pub path: String,
-    /// What happened: `created`, `modified`, `attributes`, `deleted` or `renamed`; `lost` stands for versions that were dropped.
+    /// The kind: `created`, `modified`, `attributes`, `deleted` or `renamed`; `lost` represents versions that were dropped.
     pub kind: String,
-    /// Where it was, if it was renamed.
+    /// The previous path, if it was renamed.
     pub from: Option<String>,
-    /// What it is: `file`, `directory`, `symlink`, `fifo` or `device`.
+    /// The type: `file`, `directory`, `symlink`, `fifo` or `device`.
     #[serde(rename = "type")]
     pub file_type: Option<String>,
-    /// Its bytes after the change.
+    /// The new size, in bytes.
     pub size: u64,
-    /// A name for its content after the change, the same as a file's version; `None` for what has none or more than 64 MB.
+    /// The new content hash, equal to the file's version; `None` if there is no content or more than 64 MB.
     pub hash: Option<String>,
 }
 
-/// Events of some versions.
+/// A page of events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct EventPage {
     /// The events, in order.
     pub events: Vec<Event>,
-    /// The last version that they cover: where the next page starts, and what a consumer acknowledges.
+    /// The last covered version: the start of the next page, and the version that a consumer acknowledges.
     pub version: i64,
     /// Whether there are later versions.
     pub more: bool,
 }
 
 impl Sandbox {
-    /// The events after a version, in order; after `None`, all that the kept versions tell. With `path` only those at or below it.
+    /// Returns the events after a version, in order; after `None`, all events of the existing versions. With `path` only those at
+    /// it or below it.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -82,7 +83,7 @@ impl Sandbox {
         let newest = reader.versions(None, 1)?.first().map_or(0, |version| version.number);
         let mut page = EventPage { events: Vec::new(), version: after.unwrap_or(0), more: false };
         let versions = ascending(&reader, page.version, newest)?;
-        // Nothing is told of what is before the oldest version.
+        // Nothing is known about the time before the oldest version.
         let mut before = match versions.first() {
             Some(first) => reader.versions(Some(first.number), 1)?.pop().map(|version| version.number),
             None => None,
@@ -165,7 +166,7 @@ impl Sandbox {
         }
     }
 
-    /// The last version that a consumer has acknowledged.
+    /// Returns the last version that a consumer has acknowledged.
     ///
     /// # Errors
     ///
@@ -175,12 +176,13 @@ impl Sandbox {
         Ok(text.and_then(|text| text.parse().ok()))
     }
 
-    /// Stores that a consumer has handled everything up to a version; `None` forgets the consumer. It is no change of the sandbox.
+    /// Stores that a consumer has processed everything up to a version; `None` removes the consumer. This is not a change of the
+    /// sandbox.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/note", "one").open()?;
     /// let page = sandbox.events_after(sandbox.cursor("index")?, None)?;
-    /// // Handle the events, then:
+    /// // Process the events, then:
     /// sandbox.acknowledge("index", Some(page.version))?;
     /// assert_eq!(sandbox.cursor("index")?, Some(page.version));
     /// # Ok::<(), sandlite_runtime::Error>(())
@@ -188,11 +190,11 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the name is empty or too long, or an error if the database cannot be written.
+    /// Returns [`Error::Invalid`] if the name is empty or too long, and an error if the database cannot be written.
     pub fn acknowledge(&self, consumer: &str, version: Option<i64>) -> Result<(), Error> {
         let name = self.cursor_name(consumer)?;
         let text = version.map(|version| version.to_string());
-        // Not a run: a consumer of every version would fill the history with rows about itself.
+        // Not a run: a consumer of every version would fill the history with its own rows.
         let transaction = self.database.begin(Some(clock::now() + TURN))?;
         transaction.set_setting(&name, text.as_deref())?;
         Ok(transaction.commit()?)

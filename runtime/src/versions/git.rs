@@ -1,6 +1,7 @@
-//! Versions as commits: a sandbox becomes a git repository, and a git repository becomes versions.
+//! Versions as commits: exports a sandbox to a git repository, and imports a git repository as versions.
 //!
-//! Objects, packs and bundles are the crate `git`'s; here is what a version is as a commit (`export.rs`) and back (`import.rs`).
+//! Objects, packs and bundles are in the crate `git`; this module converts versions to commits (`export.rs`) and back
+//! (`import.rs`).
 
 mod export;
 mod import;
@@ -16,23 +17,23 @@ use crate::history::Run;
 pub use export::{GitExport, GitExported, GitForm};
 pub use import::{GitImport, GitImported};
 
-/// The name of an imported commit's row of the history.
+/// The name of an imported commit's history row.
 pub(super) const IMPORTED: &str = "git_import";
 
-/// Who made a commit, where the history does not say: runs have no author of their own.
+/// The author of a commit if the history has none: runs have no author.
 const AUTHOR: (&str, &str) = ("Sandlite", "sandlite@localhost");
 
-/// Bytes of a message at most.
+/// Maximum size of a message.
 const MESSAGE_BYTES: usize = 64 << 10;
 
-/// What a version is as a commit.
+/// A version as a commit.
 struct Described {
     author: Signature,
     committer: Signature,
     message: String,
 }
 
-/// The row of an imported commit has its author, date and message.
+/// The row of an imported commit contains its author, date and message.
 fn parameters_of(id: Id, commit: &git::Commit) -> Value {
     let git::Commit { author, message, .. } = commit;
     json!({
@@ -51,6 +52,29 @@ fn imported(run: &Run) -> Option<(Signature, String)> {
     let zone = word("zone").filter(|zone| zone.len() == 5 && zone.is_ascii()).unwrap_or_else(|| "+0000".to_owned());
     let seconds = parameters.get("date").and_then(Value::as_i64).unwrap_or(0);
     Some((Signature { name: word("author")?, email: word("email")?, seconds, zone }, word("message")?))
+}
+
+fn is_imported(run: &Run) -> bool {
+    imported(run).is_some()
+}
+
+/// What a checkpoint is as a commit. An imported commit is what it was: exported again, it has the same hash.
+fn settle(logged: &LoggedVersion, said: Option<(String, i64)>) -> Described {
+    let (author, text) = match (logged.run.as_ref().and_then(imported), said) {
+        (Some(imported), _) => imported,
+        (None, Some((text, seconds))) => (signature(seconds), text),
+        (None, None) => (signature(logged.version.time / 1_000_000_000), format!("Version {}", logged.version.number)),
+    };
+    Described { committer: author.clone(), author, message: format!("{}\n", shortened(&text)) }
+}
+
+fn shortened(text: &str) -> String {
+    let mut message = text.trim().to_owned();
+    if message.len() > MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
+        message.push('…');
+    }
+    message
 }
 
 fn signature(seconds: i64) -> Signature {
@@ -74,11 +98,7 @@ fn describe(logged: &LoggedVersion, is_first: bool) -> Described {
             (committer.clone(), text)
         }
     };
-    let mut message = text.trim().to_owned();
-    if message.len() > MESSAGE_BYTES {
-        message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
-        message.push('…');
-    }
+    let mut message = shortened(&text);
     message.push('\n');
     if let Some(run) = run {
         message.push('\n');
@@ -91,7 +111,7 @@ fn describe(logged: &LoggedVersion, is_first: bool) -> Described {
 }
 
 impl GitForm {
-    /// The form that a path asks for: a bundle for `x.bundle`, a bare repository for `x.git`, else one with files.
+    /// Returns the form for a path: a bundle for `x.bundle`, a bare repository for `x.git`, else one with a working tree.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {

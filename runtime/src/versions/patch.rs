@@ -1,6 +1,6 @@
-//! Patches in git's format: what `git apply` takes, for texts, binary files, modes, links, new and deleted files.
+//! Patches in git's format, for `git apply`: texts, binary files, modes, links, new and deleted files.
 //!
-//! Knows nothing of versions: it is given the two contents of a path.
+//! Knows nothing about versions: it receives the two contents of a path.
 
 use std::io::Write;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use super::compare::{Comparison, Difference};
 use crate::Error;
 use crate::vfs::View;
 
-/// Lines around a change.
+/// Number of context lines.
 const CONTEXT: usize = 3;
 
-/// A larger file is not compared line by line: a patch has all of it.
+/// Larger files are not compared line by line: a patch contains all of it.
 const TEXT_BYTES: u64 = 1 << 20;
 
-/// Bytes of one diff that is only shown: the rest is left out and said so.
+/// Maximum size of one displayed diff; the rest is omitted with a note.
 const SHOWN_BYTES: usize = 256 << 10;
 
-/// The largest file of a patch: it is in memory, and so is its compressed form.
+/// Maximum size of a file in a patch, because it and its compressed form are in memory.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// How long the lines of one file are compared; what is left then counts as replaced.
+/// Maximum time to compare the lines of one file; the rest then counts as replaced.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a path of git's trees is.
+/// The type of a path in git's trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     File,
@@ -67,23 +67,23 @@ impl Content {
     }
 }
 
-/// How much of a path is read.
+/// The purpose of a patch.
 #[derive(Clone, Copy)]
 enum Purpose {
-    /// A person or a model looks at it.
+    /// For display to a person or a model.
     Show,
-    /// A program applies it.
+    /// For `git apply`.
     Apply,
 }
 
 impl Comparison {
-    /// A patch of all text files that differ, to be looked at. Binary and large files are only named.
+    /// Returns a patch of all differing text files, for display. Binary and large files are only listed.
     #[must_use]
     pub fn patch(&self) -> String {
         let mut out = String::new();
         for difference in &self.differences {
             if out.len() > SHOWN_BYTES {
-                out.push_str("# the rest is left out: name fewer paths\n");
+                out.push_str("# truncated: name fewer paths\n");
                 break;
             }
             out.push_str(&self.patch_of(difference));
@@ -91,20 +91,20 @@ impl Comparison {
         out
     }
 
-    /// The patch of one path, to be looked at.
+    /// Returns the patch of one path, for display.
     #[must_use]
     pub fn patch_of(&self, difference: &Difference) -> String {
         let mut out = Vec::new();
         let name = difference.path.trim_start_matches('/');
         match self.contents(difference, Purpose::Show) {
             Ok((old, new)) => write_change(&mut out, name, old.as_ref(), new.as_ref(), Purpose::Show),
-            Err(_) => out.extend(format!("# `{}` cannot be read\n", difference.path).into_bytes()),
+            Err(_) => out.extend(format!("# cannot read `{}`\n", difference.path).into_bytes()),
         }
         String::from_utf8_lossy(&out).into_owned()
     }
 
-    /// Writes a patch that `git apply` takes: everything that git can keep. Names are relative to the directory `below`; paths
-    /// outside of it are left out.
+    /// Writes a patch for `git apply` with everything that git can represent. Names are relative to the directory `below`; other
+    /// paths are omitted.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Lines added and removed in a text file that differs; `None` for a binary or large file.
+    /// Returns the number of lines added and removed in a differing text file; `None` for a binary or large file.
     #[must_use]
     pub fn line_counts(&self, difference: &Difference) -> Option<(usize, usize)> {
         let (old, new) = self.contents(difference, Purpose::Show).ok().filter(|_| !difference.is_directory)?;
@@ -142,7 +142,7 @@ impl Comparison {
     }
 }
 
-// What git would keep of a path: nothing of a directory, a pipe, or what is not there.
+// The content of a path as git would store it: nothing for a directory, a pipe, or a missing path.
 fn content(view: &View<Reader>, path: &str, purpose: Purpose) -> Result<Option<Content>, Error> {
     let Ok(stat) = view.fs().symlink_metadata(path) else { return Ok(None) };
     match stat.mode & 0o170_000 {
@@ -153,7 +153,7 @@ fn content(view: &View<Reader>, path: &str, purpose: Purpose) -> Result<Option<C
                 Purpose::Show if stat.size > TEXT_BYTES => Bytes::Large,
                 Purpose::Apply if stat.size > FILE_BYTES => {
                     return Err(Error::Invalid(format!(
-                        "cannot make a patch of `{path}`: it has {} bytes, and a patch takes at most {FILE_BYTES} of a file",
+                        "cannot create a patch of `{path}`: it has {} bytes; the maximum is {FILE_BYTES}",
                         stat.size
                     )));
                 }
@@ -203,7 +203,7 @@ fn write_lines(out: &mut Vec<u8>, (before, a): (&str, Option<&str>), (after, b):
     }
     for (mark, name) in [("---", a), ("+++", b)] {
         let name = name.unwrap_or("/dev/null");
-        // Without the tab a reader could not tell where a name with spaces ends.
+        // Without the tab a reader could not find the end of a name with spaces.
         let end = if name.contains(' ') && !name.starts_with('"') { "\t" } else { "" };
         out.extend(format!("{mark} {name}{end}\n").into_bytes());
     }
@@ -242,7 +242,7 @@ fn write_marked(out: &mut Vec<u8>, mark: u8, lines: Option<&[&str]>) {
     }
 }
 
-// Git takes a binary patch only with the whole names of both blobs.
+// Git accepts a binary patch only with the full names of both blobs.
 fn write_binary(out: &mut Vec<u8>, old: Option<&Content>, new: Option<&Content>) {
     let bytes = |content: Option<&Content>| match content.map(|content| &content.bytes) {
         Some(Bytes::Whole(bytes)) => bytes.clone(),
@@ -256,7 +256,7 @@ fn write_binary(out: &mut Vec<u8>, old: Option<&Content>, new: Option<&Content>)
     let index = format!("index {}..{}\n", blob(old, &before), blob(new, &after));
     out.extend(index.into_bytes());
     out.extend_from_slice(b"GIT binary patch\n");
-    // The way there, and the way back for `git apply -R`.
+    // Forward, and backward for `git apply -R`.
     for side in [&after, &before] {
         out.extend(format!("literal {}\n", side.len()).into_bytes());
         let packed = miniz_oxide::deflate::compress_to_vec_zlib(side, 6);
@@ -267,7 +267,7 @@ fn write_binary(out: &mut Vec<u8>, old: Option<&Content>, new: Option<&Content>)
     }
 }
 
-/// The name that git gives a blob.
+/// Returns git's name of a blob.
 fn blob_id(bytes: &[u8]) -> String {
     let mut hasher = Sha1::new();
     hasher.update(format!("blob {}\0", bytes.len()));
@@ -275,7 +275,7 @@ fn blob_id(bytes: &[u8]) -> String {
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes of a line of a binary patch.
+/// Number of bytes per line of a binary patch.
 const BINARY_LINE: usize = 52;
 
 fn write_base85(out: &mut Vec<u8>, line: &[u8]) {
@@ -297,7 +297,7 @@ fn write_base85(out: &mut Vec<u8>, line: &[u8]) {
     out.push(b'\n');
 }
 
-// A name as git writes it: in quotes if it has characters that a line of text cannot have.
+// A name in git's syntax: quoted if it contains special characters.
 fn quoted(prefix: &str, name: &str) -> String {
     let is_plain = |c: char| !c.is_control() && c != '"' && c != '\\';
     if name.chars().all(is_plain) {

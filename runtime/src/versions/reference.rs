@@ -1,13 +1,13 @@
-//! The words for a version: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
+//! References to versions: `HEAD`, `HEAD~3`, a run's number, a label, `@{2 hours ago}`, `v12`.
 
 use sqlite_fs::{Filter, Reader, Version};
 
 use crate::{Error, clock};
 
-/// Longest reference that is looked at.
+/// Maximum length of a reference.
 const LONGEST: usize = 300;
 
-/// Returns whether a name could not be told from a reference of another kind.
+/// Returns whether a name is ambiguous with a reference of another kind.
 pub(super) fn is_reserved(name: &str) -> bool {
     let is_version =
         name.strip_prefix('v').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
@@ -19,11 +19,11 @@ pub(super) fn invalid(reference: &str, reason: &str) -> Error {
     Error::Invalid(format!("invalid version `{shown}`: {reason}"))
 }
 
-/// Finds the version that a reference means.
+/// Resolves a reference to a version.
 pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error> {
     let reference = reference.trim();
     if reference.len() > LONGEST {
-        return Err(invalid(reference, "it is too long"));
+        return Err(invalid(reference, "too long"));
     }
     let (name, back) = match reference.rsplit_once('~') {
         None => (reference, 0),
@@ -38,19 +38,19 @@ pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error
         reader.versions(found.number.checked_add(1), usize::try_from(back).unwrap_or(usize::MAX).saturating_add(1))?;
     match newest_first.into_iter().nth(usize::try_from(back).unwrap_or(usize::MAX)) {
         Some(version) => Ok(version),
-        None => Err(invalid(reference, "there are not so many versions before it; older ones may have been pruned")),
+        None => Err(invalid(reference, "not enough earlier versions; older ones may have been pruned")),
     }
 }
 
 fn named(reader: &Reader, name: &str, reference: &str) -> Result<Version, Error> {
-    let newest = || reader.versions(None, 1)?.pop().ok_or_else(|| invalid(reference, "nothing was changed yet"));
+    let newest = || reader.versions(None, 1)?.pop().ok_or_else(|| invalid(reference, "no changes yet"));
     if name.eq_ignore_ascii_case("HEAD") {
         return newest();
     }
     if let Some(time) = name.strip_prefix("@{").and_then(|rest| rest.strip_suffix('}')) {
         let until =
             moment(time).ok_or_else(|| invalid(reference, "expected a time such as `2 hours ago` or `2026-01-31T12:00`"))?;
-        return reader.version_at(until)?.ok_or_else(|| invalid(reference, "there is no version of that time"));
+        return reader.version_at(until)?.ok_or_else(|| invalid(reference, "no version at that time"));
     }
     if let Ok(run) = name.parse::<i64>() {
         return after_run(reader, run, reference);
@@ -64,18 +64,18 @@ fn named(reader: &Reader, name: &str, reference: &str) -> Result<Version, Error>
     }
 }
 
-// The state after a run: its own version, or that of the last run before it that changed something.
+// The state after a run: its own version, or that of the last earlier run that changed something.
 fn after_run(reader: &Reader, run: i64, reference: &str) -> Result<Version, Error> {
     if let Some(version) = reader.version_of(run)? {
         return Ok(version);
     }
     if reader.call(run)?.is_none() {
-        return Err(invalid(reference, "there is no such run"));
+        return Err(invalid(reference, "unknown run"));
     }
     before_run(reader, run)
 }
 
-/// The state in which a run began.
+/// Returns the state in which a run started.
 pub(super) fn before_run(reader: &Reader, run: i64) -> Result<Version, Error> {
     let began = reader.calls(&Filter { limit: 1, before: run.checked_add(1), ..Filter::default() })?;
     let began = began.first().map_or(i64::MAX, |call| call.started);
@@ -86,7 +86,7 @@ pub(super) fn before_run(reader: &Reader, run: i64) -> Result<Version, Error> {
             return Err(invalid(&run.to_string(), "its version was pruned"));
         };
         before = Some(last.number);
-        // What no run made is told by its time.
+        // A version without a run is found by its time.
         let is_before = |version: &Version| version.call.map_or(version.time <= began, |call| call < run);
         if let Some(found) = page.into_iter().find(is_before) {
             return Ok(found);

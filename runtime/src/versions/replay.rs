@@ -1,7 +1,7 @@
-//! Recorded runs once more, in a fresh sandbox: the same exit code, the same output and the same files, or the first difference.
+//! Replays recorded runs in a fresh sandbox: the same exit code, output and files, or the first difference.
 //!
-//! What was not recorded, such as files that the embedding program wrote, is taken over as it is. A recording may come from a stranger:
-//! each run has the limits of whoever replays it, and nothing reaches out of the copy.
+//! Unrecorded changes, such as files that the embedding program wrote, are applied without replay. A recording is untrusted: each
+//! run has the limits of the replaying sandbox, and nothing leaves the copy.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,49 +20,49 @@ use crate::sandbox::Sandbox;
 use crate::tools::Tool;
 use crate::{Cancel, Error};
 
-/// Runs that are listed at a time, and at most.
+/// Number of runs listed at once, and maximum number.
 const PAGE: usize = 500;
 const MOST: usize = 100_000;
 
-/// Calls of tools of one run.
+/// Maximum number of tool calls of one run.
 const TOOL_CALLS: usize = 10_000;
 
-/// Bytes of output, and of a patch, that a difference shows.
+/// Maximum size of output, and of a patch, shown in a difference.
 const SHOWN: usize = 16 << 10;
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Replayed {
-    /// The version that it began with.
+    /// The version that it started from.
     pub from: i64,
-    /// How many recorded runs were run again, that of the difference included.
+    /// The number of replayed runs, including the differing one.
     pub runs: usize,
-    /// How many versions between them were not recorded and taken over as they are.
+    /// The number of versions in between that were not recorded and were applied without replay.
     pub given: usize,
     /// The first difference; nothing was run after it.
     pub difference: Option<ReplayDifference>,
-    /// What else to know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// Where a replay and its recording part.
+/// The first difference between a replay and its recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReplayDifference {
     /// The run.
     pub run: i64,
     /// Its command.
     pub command: String,
-    /// What differs: `exit_code`, `stdout`, `stderr`, `files` or `tools`.
+    /// The differing part: `exit_code`, `stdout`, `stderr`, `files` or `tools`.
     pub what: &'static str,
-    /// What was recorded.
+    /// The recorded value.
     pub recorded: String,
-    /// What the replay has.
+    /// The replayed value.
     pub replayed: String,
 }
 
 impl Versions<'_> {
-    /// Runs every recorded run again in a copy that is thrown away, and compares exit code, output and files after each. Begins with
-    /// the state before the first recorded run, or with a version.
+    /// Replays every recorded run in a temporary copy, and compares exit code, output and files after each. Starts with the state
+    /// before the first recorded run, or with a version.
     ///
     /// ```
     /// use sandlite_runtime::{Command, Sandbox};
@@ -75,17 +75,17 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if nothing was recorded, the reference means nothing, or a recording is invalid.
+    /// Returns [`Error::Invalid`] if nothing was recorded, the reference is invalid, or a recording is invalid.
     pub fn replay(&self, from: Option<&str>) -> Result<Replayed, Error> {
         self.replay_until(from, &Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`].
+    /// Same as [`replay`](Self::replay), cancellable by a [`Cancel`].
     pub(crate) fn replay_until(&self, from: Option<&str>, cancel: &Cancel) -> Result<Replayed, Error> {
         let runs = self.recorded_runs()?;
         let reader = self.reader()?;
         let first = match (from, runs.first()) {
-            (_, None) => return Err(Error::Invalid("cannot replay: no run was recorded here".to_owned())),
+            (_, None) => return Err(Error::Invalid("cannot replay: there are no recorded runs".to_owned())),
             (Some(reference), _) => self.resolve(reference)?,
             (None, Some(run)) => reference::before_run(&reader, *run)?,
         };
@@ -93,7 +93,7 @@ impl Versions<'_> {
         let found = Replayed { from: first.number, runs: 0, given: 0, difference: None, notes: Vec::new() };
         let mut replay = Replay { versions: *self, copy, state: first.number, found };
         for run in runs {
-            // The state that the replay begins with may be in the middle.
+            // The initial state of the replay may be in the middle.
             let is_before = match first.call {
                 Some(call) => run <= call,
                 None => history::get(&self.sandbox.database, &self.sandbox.scope.binding, run)?
@@ -123,7 +123,7 @@ impl Versions<'_> {
             let is_recorded = |run: &&Run| run.parameters.as_ref().is_some_and(|given| given.get(crate::run::RECORD).is_some());
             found.extend(page.iter().filter(is_recorded).map(|run| run.id));
             if found.len() > MOST {
-                return Err(Error::Invalid(format!("cannot replay more than {MOST} runs: name a version to begin with")));
+                return Err(Error::Invalid(format!("cannot replay more than {MOST} runs: name a version to start from")));
             }
         }
         found.reverse();
@@ -134,7 +134,7 @@ impl Versions<'_> {
 struct Replay<'a> {
     versions: Versions<'a>,
     copy: Sandbox,
-    /// The version that the copy is like.
+    /// The version that the copy equals.
     state: i64,
     found: Replayed,
 }
@@ -163,7 +163,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    // Makes the copy like a version that no recorded run made.
+    // Makes the copy equal to a version that no recorded run created.
     fn take_over(&mut self, version: i64) -> Result<(), Error> {
         if version <= self.state {
             return Ok(());
@@ -194,7 +194,7 @@ impl Replay<'_> {
         match recording.limits_within(&self.copy.limits) {
             Some(limits) => sandbox.limits = limits,
             None => {
-                let note = "recorded under wider limits than those of this replay: choose the preset of the recording";
+                let note = "recorded with less restrictive limits than those of this replay: use the preset of the recording";
                 if !self.found.notes.iter().any(|known| known == note) {
                     self.found.notes.push(note.to_owned());
                 }
@@ -273,7 +273,7 @@ fn joined(one: Where, other: Where) -> Where {
     }
 }
 
-/// What the host tools of a run said, in order.
+/// The recorded results of a run's host tools, in order.
 struct Answers {
     left: Mutex<VecDeque<Answered>>,
     complaint: Mutex<Option<String>>,
@@ -288,7 +288,7 @@ struct Answered {
 impl Answers {
     fn of(sandbox: &Sandbox, run: &Run) -> Result<Self, Error> {
         let name = Some("tool".to_owned());
-        // Their numbers come right after that of the run. Their times are those of the run's own clock.
+        // Their numbers directly follow that of the run. Their times are those of the run's own clock.
         let before = run.id.checked_add(TOOL_CALLS as i64);
         let filter = HistoryFilter { limit: TOOL_CALLS, before, name, ..HistoryFilter::default() };
         let mut calls = history::list(&sandbox.database, &sandbox.scope.binding, &filter)?;
@@ -297,7 +297,7 @@ impl Answers {
         let left = calls.into_iter().filter_map(|call| {
             let parameters = call.parameters?;
             let result = match call.error {
-                // The kind of failure comes first; those of arguments that do not fit come about again by themselves.
+                // The kind of failure comes first; failures of invalid arguments recur by themselves.
                 Some(error) => Err(error.strip_prefix("failed: ")?.to_owned()),
                 None => Ok(call.result.unwrap_or_default()),
             };

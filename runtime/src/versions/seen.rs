@@ -1,7 +1,7 @@
 //! When an overlay last read a file of its directory: a file that was changed there later is not the one that was changed here.
 //!
-//! An overlay shows a host file until a run changes or removes it. From that run on the sandbox has its own, made from what the
-//! host had then. So the host's file is the base of it exactly if it was not changed since that run began.
+//! An overlay shows a host file until a run changes or removes it. From that run on the sandbox has its own copy, based on the
+//! host's file at that time. So the host's file is its base exactly if it was not changed since that run started.
 
 use std::collections::HashMap;
 
@@ -14,15 +14,14 @@ use crate::Error;
 use crate::history::BASE;
 use crate::vfs::{Node, ROOT_NODE, View};
 
-/// Views of versions that are open at a time.
+/// Maximum number of open views of versions.
 const OPEN: usize = 32;
 
-/// What a run says about the host files that it was the first to change.
+/// A run's record of the host files that it was the first to change.
 struct Began {
     at: i64,
-    /// When each was changed last before, as far as it was recorded. The clock of files moves in steps of milliseconds: a file that
-    /// is edited just after a run began can seem older than it.
-    /// A file that the run created had none.
+    /// The previous modification time of each, if recorded. File times have a resolution of milliseconds, so a file that is
+    /// edited just after a run started can seem older than it. A file that the run created had none.
     bases: HashMap<String, Option<i64>>,
 }
 
@@ -31,7 +30,7 @@ pub(super) struct Seen<'a> {
     oldest: i64,
     newest: i64,
     views: HashMap<i64, View<Reader>>,
-    /// What is known of the runs of versions.
+    /// The known data of the runs of versions.
     runs: HashMap<i64, Option<Began>>,
 }
 
@@ -40,7 +39,7 @@ impl<'a> Seen<'a> {
         Ok(Self { versions, oldest: versions.oldest()?, newest, views: HashMap::new(), runs: HashMap::new() })
     }
 
-    /// Returns whether the base of a path is a file of the host that was changed after the sandbox read it, or may have been.
+    /// Returns whether the base of a path is a file of the host that was, or may have been, changed after the sandbox read it.
     pub(super) fn is_stale(&mut self, path: &str, base: &Option<(Node, FileType, Stat)>) -> Result<bool, Error> {
         let Some((Node::Host(_), kind, stat)) = base else { return Ok(false) };
         if *kind == FileType::Directory {
@@ -70,7 +69,7 @@ impl<'a> Seen<'a> {
     fn began(&self, version: i64) -> Result<Option<Began>, Error> {
         let reader = self.versions.reader()?;
         let Some(call) = reader.version(version)?.call else {
-            // Nobody knows when it began, but it was after the version before.
+            // Its start is not known, but it was after the previous version.
             return Ok(Some(Began { at: reader.version(version - 1)?.time, bases: HashMap::new() }));
         };
         let Some(run) = self.versions.run(call)? else { return Ok(None) };

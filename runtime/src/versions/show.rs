@@ -1,4 +1,4 @@
-//! One run or version with everything that is known of it.
+//! One run or version with all its data.
 
 use sqlite_fs::Version;
 
@@ -8,19 +8,18 @@ use crate::cancel::Deadline;
 use crate::history::Run;
 use crate::{Cancel, Error};
 
-/// A run, the version that it made, and what it changed.
+/// A run, the version that it created, and its changes.
 pub struct ShownRun {
-    /// The run with its output; `None` if no run made the version, or its row was pruned.
+    /// The run with its output; `None` if no run created the version, or its row was pruned.
     pub run: Option<Run>,
-    /// The version that it made; `None` if it changed nothing, or its version was pruned.
+    /// The version that it created; `None` if it changed nothing, or its version was pruned.
     pub version: Option<Version>,
-    /// What it changed; `None` if it changed nothing, or the version before it was pruned.
+    /// Its changes; `None` if there are none, or the version before it was pruned.
     pub changes: Option<Comparison>,
 }
 
 impl Versions<'_> {
-    /// Shows one run: its command, how it ended, what it printed and what it changed. The reference is the number of any run, or
-    /// that of a version.
+    /// Returns one run with its command, status, output and changes. The reference is the number of any run, or a version.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -33,19 +32,19 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the reference means nothing.
+    /// Returns [`Error::Invalid`] if the reference is invalid.
     pub fn show(&self, reference: &str) -> Result<ShownRun, Error> {
         self.show_until(reference, Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`].
+    /// Same as [`show`](Self::show), cancellable by a [`Cancel`].
     pub(crate) fn show_until(&self, reference: &str, cancel: Cancel) -> Result<ShownRun, Error> {
         let reader = self.reader()?;
-        // A run that changed nothing has no version, and is shown all the same.
+        // A run that changed nothing has no version, but is still shown.
         let (run, version) = match reference.trim().parse::<i64>() {
             Ok(number) => match self.sandbox.history_run(number)? {
                 Some(run) => (Some(run), reader.version_of(number)?),
-                None => return Err(reference::invalid(reference, "there is no such run")),
+                None => return Err(reference::invalid(reference, "unknown run")),
             },
             Err(_) => {
                 let version = reference::resolve(&reader, reference)?;
@@ -57,7 +56,7 @@ impl Versions<'_> {
         Ok(ShownRun { run, version, changes })
     }
 
-    /// What a version changed; `None` if the one before it was pruned.
+    /// Returns the changes of a version; `None` if the previous one was pruned.
     pub(super) fn made_by(&self, version: &Version, cancel: Cancel) -> Result<Option<Comparison>, Error> {
         let reader = self.reader()?;
         let Ok(before) = reader.version(version.number - 1) else { return Ok(None) };

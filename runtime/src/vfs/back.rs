@@ -1,7 +1,7 @@
-//! Changes of a tree brought back to the host directory that it was copied from.
+//! Copying changes of a tree back to the host directory that it was copied from.
 //!
-//! Only what is different from when the tree was marked is touched. No step follows a symbolic link on the host, and a link that could
-//! lead out of the directory is left behind.
+//! Only files that changed since the tree was marked are touched. No step follows a symbolic link on the host, and a link that
+//! could lead out of the directory is skipped.
 
 use std::collections::BTreeMap;
 use std::fs::FileTimes;
@@ -18,7 +18,7 @@ use super::tree::{Target, empty_into, make_directory, stays_inside, time, unread
 use super::{ROOT_NODE, TreeCopy, View};
 use crate::Error;
 
-/// What a tree of the sandbox was at one moment; see [`Sandbox::mark_tree`](crate::Sandbox::mark_tree).
+/// The recorded state of a tree of the sandbox; see [`Sandbox::mark_tree`](crate::Sandbox::mark_tree).
 #[derive(Clone, Debug)]
 pub struct TreeMark {
     guest: String,
@@ -31,7 +31,7 @@ impl TreeMark {
         Ok(Self { guest: guest.to_owned(), nodes: nodes(view, guest)? })
     }
 
-    /// The directory that was marked.
+    /// Returns the marked directory.
     pub(crate) fn guest(&self) -> &str {
         &self.guest
     }
@@ -49,12 +49,12 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.ino, one.mode, one.size, one.mtime, one.ctime) == (other.ino, other.mode, other.size, other.mtime, other.ctime)
 }
 
-/// Brings what changed since the mark to a host directory.
+/// Copies the changes since the mark to a host directory.
 pub(crate) fn bring_back<R: Rows>(view: &View<R>, mark: &TreeMark, host: &Path) -> Result<TreeCopy, Error> {
     let now = nodes(view, &mark.guest)?;
     let target = Target::open(host)?;
     let mut copy = TreeCopy::default();
-    // Deepest first: what is in a directory goes before it.
+    // Deepest first: the content of a directory is removed before it.
     for (path, stat) in mark.nodes.iter().rev() {
         let stays = now.get(path).is_some_and(|new| new.file_type() == stat.file_type());
         if !stays {
@@ -77,7 +77,7 @@ fn split(path: &str) -> Result<(&str, &str), FsError> {
     Ok((directory, component(name)?))
 }
 
-// What somebody else has removed meanwhile is gone as well.
+// A path that was removed meanwhile needs no removal.
 fn remove(target: &Target<'_>, path: &str, kind: FileType) -> Result<(), Error> {
     let (directory, name) = split(path).map_err(|error| unread(path, error))?;
     let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -122,7 +122,7 @@ fn write<R: Rows>(
             }
         }
         FileType::File => {
-            // Another name of the old file keeps what it said.
+            // Another name of the old file keeps its content.
             replace(&into, name).map_err(failed)?;
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
@@ -137,7 +137,7 @@ fn write<R: Rows>(
     Ok(())
 }
 
-// A file or a link that is in the way goes; a directory does not.
+// A conflicting file or link is removed; a directory is not.
 fn replace(dir: &Dir, name: &str) -> io::Result<()> {
     match dir.remove_file_or_symlink(name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,5 +1,5 @@
-//! Everything that changes files: only rows can be changed, so every operation here begins by asking for one (which, in an
-//! overlay, a host file becomes).
+//! All operations that change files: only rows can be changed, so every operation here first gets a row (in an overlay, a host
+//! file is first copied to one).
 
 use std::sync::PoisonError;
 
@@ -11,7 +11,7 @@ use super::policy::Operation;
 use super::view::View;
 
 impl View<Transaction> {
-    /// Writes at the end of a regular file; answers where that was, and how much was written.
+    /// Appends to a regular file; returns the offset, and the number of bytes written.
     pub(crate) fn append(&self, node: Node, bytes: &[u8]) -> Result<(u64, usize), FsError> {
         self.allow(node, Operation::Grow)?;
         let _turn = self.appending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -19,7 +19,7 @@ impl View<Transaction> {
         Ok((end, self.rows.write(self.row(node)?, end, bytes)?))
     }
 
-    // Writes to a file that can only grow: nothing but its end will do, and nobody else's bytes come between.
+    // Writes to an append-only file: only at its end, without bytes of other writers in between.
     fn write_at_end(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<usize, FsError> {
         let _turn = self.appending.lock().unwrap_or_else(PoisonError::into_inner);
         if offset != self.size(node)? {
@@ -28,7 +28,7 @@ impl View<Transaction> {
         self.rows.write(self.row(node)?, offset, bytes)
     }
 
-    // Whoever creates a file sets its mode and its times, so those of a file that can only grow are free while it is empty.
+    // A program that creates a file sets its mode and times, so those of an append-only file can be set while it is empty.
     fn allow_attributes(&self, node: Node) -> Result<(), FsError> {
         match self.allow(node, Operation::Change) {
             Err(FsError::NotPermitted) if self.stat(node).is_ok_and(|stat| stat.is_file() && stat.size == 0) => Ok(()),
@@ -40,7 +40,7 @@ impl View<Transaction> {
         at.node.map_or(Ok(()), |(node, _)| self.allow(node, Operation::Displace))
     }
 
-    /// The parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
+    /// Returns the parent of an existing entry that is itself a row: `/bin` has a row parent but is not a row.
     pub(super) fn row_entry(&self, at: &Resolved<Node>) -> Result<u64, FsError> {
         if let Some((node, _)) = at.node {
             self.decide(node, Operation::Displace)?;
@@ -123,7 +123,7 @@ impl VolumeMut for View<Transaction> {
 
     fn truncate(&self, file: Node, size: u64) -> Result<(), FsError> {
         match self.allow(file, Operation::Change) {
-            // A file that can only grow may be emptied while it is empty: whoever writes a new one does so.
+            // An append-only file may be truncated while it is empty, as programs that write a new file do.
             Err(FsError::NotPermitted) if self.stat(file)?.size == size => return Ok(()),
             allowed => allowed?,
         }
@@ -132,7 +132,7 @@ impl VolumeMut for View<Transaction> {
 
     fn chmod(&self, node: Node, mode: u32) -> Result<(), FsError> {
         match self.allow_attributes(node) {
-            // Whoever copies a file sets the mode that it has already.
+            // A program that copies a file sets the mode that it already has.
             Err(FsError::NotPermitted) if self.stat(node)?.mode & 0o7777 == mode & 0o7777 => return Ok(()),
             allowed => allowed?,
         }
@@ -149,7 +149,7 @@ impl VolumeMut for View<Transaction> {
         self.rows.set_times(self.row(node)?, atime, mtime)
     }
 
-    // What is not a row yet becomes one with the permissions that it shows.
+    // A node that is not a row yet becomes one with its visible permissions.
     fn permit(&self, node: Node, bits: u32) -> Result<(), FsError> {
         if bits & 0o200 != 0 {
             self.allow(node, Operation::Grow)?;

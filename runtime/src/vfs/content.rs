@@ -1,8 +1,8 @@
-//! What is known of a file's content: its version and its lines. A read of the whole file computes them, and they are kept until the
+//! Facts about a file's content: its version and its lines. Reading the whole file computes them, and they are cached until the
 //! file changes.
 //!
-//! The same content has the same version, whenever and by whomever it was written, in any sandbox. A window of a large file is
-//! returned without reading the rest: its version is a stamp of the inode instead, which changes with every write.
+//! Equal content has the same version, regardless of time, author and sandbox. A window of a large file is returned without
+//! reading the rest: its version is then a stamp of the inode, which changes with every write.
 
 use sqlite_fs::path::Last;
 use sqlite_fs::{Content, FileType, FsError, Rows, Stat, Volume};
@@ -13,20 +13,20 @@ use crate::vfs::{Node, ROOT_NODE, View};
 /// The version of a file that does not exist.
 pub(crate) const NO_FILE: &str = "none";
 
-/// Letters of a version: 64 bits, far from any accident.
+/// Length of a version in digits: 64 bits, enough to rule out accidental collisions.
 const LETTERS: usize = 16;
 
-/// The size from which on a file has a stamp, unless its content is known.
+/// Minimum size of files with a stamp, unless their content is known.
 const LARGE: u64 = 4 << 20;
 
-/// How a stamp begins: no hash does.
+/// The prefix of a stamp, which no hash has.
 const STAMP: char = '~';
 
-/// Times of deterministic runs are before this one (2020, in nanoseconds since 1970). Their clock repeats itself, so a time says
-/// nothing about what was written.
+/// Times of deterministic runs are before this one (2020, in nanoseconds since 1970). Their clock repeats itself, so a time does
+/// not identify a write.
 const REAL_TIME: i64 = 1_577_836_800_000_000_000;
 
-/// The version of a content.
+/// Returns the version of content.
 pub(crate) fn version(content: &[u8]) -> String {
     finish(blake3::Hasher::new().update(content))
 }
@@ -37,7 +37,7 @@ fn finish(hasher: &blake3::Hasher) -> String {
     hex
 }
 
-/// Finds out what is to be known of a content that passes by in pieces.
+/// Computes the facts about content that arrives in pieces.
 pub(crate) struct Scan {
     hasher: blake3::Hasher,
     newlines: u64,
@@ -64,12 +64,12 @@ impl Scan {
     }
 }
 
-/// A file of a view, and what is known of its content.
+/// A file of a view, and the known facts about its content.
 pub(crate) struct Known<'a, R> {
     view: &'a View<R>,
     node: Node,
     stat: Stat,
-    /// `None` if nobody has read all of it.
+    /// `None` if it was not read completely.
     pub(crate) content: Option<Content>,
 }
 
@@ -89,24 +89,24 @@ impl<'a, R: Rows> Known<'a, R> {
         self
     }
 
-    /// Returns the version of a large file that nobody has read.
+    /// Returns the version of a large file that was not read.
     pub(crate) fn stamp(&self) -> Option<String> {
         let Stat { ino, size, mtime, ctime, .. } = self.stat;
         let is_useful = self.content.is_none() && size > LARGE && ctime >= REAL_TIME;
         is_useful.then(|| format!("{STAMP}{}", version(format!("{ino} {size} {mtime} {ctime}").as_bytes())))
     }
 
-    /// Keeps what was found out.
+    /// Caches the facts.
     pub(crate) fn keep(&self, content: &Content) {
         self.view.keep_content(self.node, &self.stat, content.clone());
     }
 }
 
-/// The version of the file at a path, or what stands for none.
+/// Returns the version of the file at a path, or the value for a missing file.
 ///
 /// # Errors
 ///
-/// When it is a directory, or cannot be read.
+/// Returns an error if it is a directory or cannot be read.
 pub(crate) fn version_at<R: Rows>(view: &View<R>, path: &str) -> Result<String, Error> {
     let known = match Known::of(view, path) {
         Err(FsError::NoEntry) => return Ok(NO_FILE.to_owned()),
@@ -125,11 +125,11 @@ pub(crate) fn version_at<R: Rows>(view: &View<R>, path: &str) -> Result<String, 
     Ok(content.etag)
 }
 
-/// Refuses to go on if the file at a path has another version than its caller has seen.
+/// Checks that the file at a path has the version that its caller has seen.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Stale`] if it has, or what reading the file fails with.
+/// Returns [`Error::Stale`] if it has another, and the errors of reading the file.
 pub(crate) fn expect<R: Rows>(view: &View<R>, path: &str, expected: &str) -> Result<(), Error> {
     let stamp = is_stamp(expected).then(|| Known::of(view, path).ok()?.without_content().stamp()).flatten();
     match stamp {
@@ -138,16 +138,16 @@ pub(crate) fn expect<R: Rows>(view: &View<R>, path: &str, expected: &str) -> Res
     }
 }
 
-/// Returns whether a version is that of a large file.
+/// Returns whether a version is a stamp of a large file.
 pub(crate) fn is_stamp(version: &str) -> bool {
     version.starts_with(STAMP)
 }
 
-/// Refuses to go on if a file has another version than its caller has seen.
+/// Checks that a file has the version that its caller has seen.
 ///
 /// # Errors
 ///
-/// [`Error::Stale`].
+/// Returns [`Error::Stale`] if it has another.
 pub(crate) fn compare(path: &str, expected: &str, found: String) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Stale { path: path.to_owned(), expected: expected.to_owned(), found }) }
 }

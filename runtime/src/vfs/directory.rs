@@ -1,8 +1,8 @@
-//! A directory of the host, opened once: everything below it is reached name by name from its descriptor.
+//! A host directory, opened once: everything below it is reached name by name from its descriptor.
 //!
-//! The only place of the runtime that touches files of the host for a guest (T-ISO-03). No step ever follows a symbolic
-//! link (the walk of paths does that, inside the sandbox's own tree), leaves the filesystem the directory is on, or opens
-//! anything but regular files and directories. Nothing here writes. How many descriptors a view keeps is bounded (T-DOS-11).
+//! The only code of the runtime that accesses host files for a guest (T-ISO-03). No step ever follows a symbolic link (path
+//! resolution does that, inside the sandbox's own tree), leaves the directory's filesystem, or opens anything but regular files
+//! and directories. Nothing here writes. The number of descriptors per view is limited (T-DOS-11).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ use sqlite_fs::{FileType, FsError};
 
 use super::source::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
 
-/// Names that are hidden in every mounted directory: what they hold opens other doors.
+/// Names that are hidden in every mounted directory because they contain credentials.
 const SENSITIVE_NAMES: [&str; 6] = [".ssh", ".aws", ".kube", ".docker", ".gnupg", ".netrc"];
 
-/// Directories that are refused with all that is below them.
+/// Directories that are rejected with everything below them.
 const SENSITIVE_TREES: [&str; 8] = ["/proc", "/sys", "/dev", "/etc", "/boot", "/run", "/var/run", "/var/lib"];
 
-/// Directories that are refused by themselves: too much is below them.
+/// Directories that are rejected themselves because they contain too much.
 const SENSITIVE_PLACES: [&str; 5] = ["/", "/home", "/root", "/Users", "/var"];
 
-/// Descriptors of the host that a view keeps, for directories and for files each.
+/// Maximum number of host descriptors per view, for directories and for files each.
 const DESCRIPTORS_MAX: usize = 8;
-/// Deepest host file below the directory.
+/// Maximum depth of a host file below the directory.
 const DEPTH_MAX: usize = 256;
 
 /// A directory of the host.
@@ -39,17 +39,17 @@ pub(crate) struct HostDirectory {
     paths_hidden: Vec<String>,
 }
 
-/// Why a directory is not mounted.
+/// The reason a directory is not mounted.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// It could give away what a sandbox must not have.
+    /// It could expose data that a sandbox must not have.
     Sensitive(&'static str),
-    /// The host said no.
+    /// The host returned an error.
     Host(io::Error),
 }
 
 impl HostDirectory {
-    /// Opens a directory; a sensitive one only when that was asked for.
+    /// Opens a directory; a sensitive one only if requested.
     pub(crate) fn open(path: &Path, allow_sensitive: bool) -> Result<Self, Refused> {
         let path = path.canonicalize().map_err(Refused::Host)?;
         if !allow_sensitive && let Some(why) = sensitive(&path) {
@@ -60,7 +60,7 @@ impl HostDirectory {
         Ok(Self { root, device, path, names_hidden: !allow_sensitive, paths_hidden: Vec::new() })
     }
 
-    /// Hides a host file, should it be below: the sandbox's own database is not for its guests.
+    /// Hides a host file if it is below the directory: the sandbox's own database must not be visible to its guests.
     pub(crate) fn hide(&mut self, file: &Path) {
         let Ok(file) = file.canonicalize() else { return };
         if let Some(relative) = file.strip_prefix(&self.path).ok().and_then(Path::to_str) {
@@ -70,7 +70,7 @@ impl HostDirectory {
         }
     }
 
-    /// Whether a name is not shown, whatever it is; `relative` is the path of its directory.
+    /// Returns whether a name is hidden; `relative` is the path of its directory.
     pub(super) fn hides(&self, relative: &str, name: &str) -> bool {
         if self.names_hidden && SENSITIVE_NAMES.contains(&name) {
             return true;
@@ -91,29 +91,29 @@ impl HostDirectory {
         })
     }
 
-    /// A directory in a directory.
+    /// Opens a directory in a directory.
     pub(super) fn enter(&self, dir: &Dir, name: &str) -> Result<Dir, FsError> {
         let entered = dir.open_dir_nofollow(component(name)?).map_err(errno)?;
         self.same_device(&entered.dir_metadata().map_err(errno)?)?;
         Ok(entered)
     }
 
-    // What is mounted inside the directory is not part of it.
+    // Filesystems mounted inside the directory are not part of it.
     fn same_device(&self, metadata: &Metadata) -> Result<(), FsError> {
         if metadata.dev() == self.device { Ok(()) } else { Err(FsError::NoEntry) }
     }
 
-    /// What a name leads to, links not followed. Devices, pipes and sockets do not exist here.
+    /// Returns the metadata of a name, without following links. Devices, pipes and sockets do not exist here.
     pub(super) fn stat(&self, dir: &Dir, name: &str) -> Result<SourceStat, FsError> {
         self.judge(&dir.symlink_metadata(component(name)?).map_err(errno)?)
     }
 
-    /// The directory itself, for what writes to it.
+    /// Returns the directory itself, for code that writes to it.
     pub(super) fn top(&self) -> &Dir {
         &self.root
     }
 
-    /// The same for the directory itself.
+    /// Returns the metadata of the directory itself.
     pub(super) fn stat_root(&self) -> Result<SourceStat, FsError> {
         self.judge(&self.root.dir_metadata().map_err(errno)?)
     }
@@ -131,7 +131,7 @@ impl HostDirectory {
         })
     }
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     pub(super) fn read_link(&self, dir: &Dir, name: &str) -> Result<String, FsError> {
         let target = dir.read_link_contents(component(name)?).map_err(errno)?;
         target.into_os_string().into_string().map_err(|_| FsError::NoEntry)
@@ -139,7 +139,7 @@ impl HostDirectory {
 
     /// Opens a regular file for reading.
     pub(super) fn open_file(&self, dir: &Dir, name: &str) -> Result<File, FsError> {
-        // Should the file turn into a pipe this very moment, then the open at least does not wait.
+        // If the file is replaced by a pipe at this moment, the open does not block.
         let mut options = OpenOptions::new();
         options.read(true).follow(FollowSymlinks::No).nonblock(true);
         let file = dir.open_with(component(name)?, &options).map_err(errno)?;
@@ -149,13 +149,13 @@ impl HostDirectory {
         }
     }
 
-    /// The names in a directory with their types, in order. A name that is not UTF-8 cannot be said in a sandbox.
+    /// Returns the names in a directory with their types, in order. A name that is not UTF-8 cannot be represented in a sandbox.
     pub(super) fn list(&self, dir: &Dir, relative: &str) -> Result<Vec<(String, FileType)>, FsError> {
         let listed = self.list_all(dir, relative)?;
         Ok(listed.into_iter().filter_map(|(name, kind)| Some((name, kind?))).collect())
     }
 
-    /// The same with the names that are not shown, which have no type.
+    /// Same, including hidden names, which have no type.
     pub(super) fn list_all(&self, dir: &Dir, relative: &str) -> Result<Vec<(String, Option<FileType>)>, FsError> {
         let mut names = Vec::new();
         for entry in dir.entries().map_err(errno)? {
@@ -179,7 +179,7 @@ impl HostDirectory {
         Ok(names)
     }
 
-    /// The directory at a path of plain names.
+    /// Returns the directory at a path of plain names.
     pub(super) fn descend(&self, relative: &str) -> Result<Dir, FsError> {
         let mut at = self.root.try_clone().map_err(errno)?;
         for name in relative.split('/').filter(|name| !name.is_empty()) {
@@ -199,7 +199,7 @@ impl Source for HostDirectory {
     }
 }
 
-/// The directory as one view sees it, with the descriptors that are kept for the next time.
+/// The directory as seen by one view, with cached descriptors.
 struct HostFiles {
     host: Arc<HostDirectory>,
     kept: Mutex<Kept>,
@@ -216,7 +216,7 @@ impl HostFiles {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // Runs something in a directory, which is entered name by name from the nearest one that is kept.
+    // Runs `work` in a directory, which is entered name by name from the nearest cached one.
     fn in_directory<T>(&self, path: &str, work: impl FnOnce(&Dir) -> Result<T, FsError>) -> Result<T, FsError> {
         if self.host.hides_path(path) {
             return Err(FsError::NoEntry);
@@ -261,7 +261,7 @@ impl SourceFiles for HostFiles {
             return self.host.stat_root();
         }
         let stat = self.at(path, |dir, name| self.host.stat(dir, name))?;
-        // The host may have put something else there.
+        // The host may have replaced it.
         let mut kept = self.kept();
         if stat.kind != FileType::File {
             kept.files.retain(|(known, _)| known != path);
@@ -353,7 +353,7 @@ pub(super) fn component(name: &str) -> Result<&str, FsError> {
 
 fn sensitive(path: &Path) -> Option<&'static str> {
     if SENSITIVE_PLACES.iter().any(|place| path == Path::new(place)) {
-        return Some("too much is below it");
+        return Some("it contains too much");
     }
     if SENSITIVE_TREES.iter().any(|tree| path.starts_with(tree)) {
         return Some("it is part of the system");
@@ -362,11 +362,11 @@ fn sensitive(path: &Path) -> Option<&'static str> {
         return Some("it is a home directory");
     }
     let names = path.components().filter_map(|component| component.as_os_str().to_str());
-    names.into_iter().any(|name| SENSITIVE_NAMES.contains(&name)).then_some("it holds keys")
+    names.into_iter().any(|name| SENSITIVE_NAMES.contains(&name)).then_some("it contains keys")
 }
 
-/// The sandbox's word for an error of the host; what has no word is an input/output error. (The standard library's own
-/// kinds cannot tell a loop of links.)
+/// Returns the sandbox's error for an error of the host; others become input/output errors. (The standard library's own kinds
+/// cannot represent a loop of links.)
 fn errno(error: io::Error) -> FsError {
     use rustix::io::Errno as Host;
     match Host::from_io_error(&error) {
@@ -374,7 +374,7 @@ fn errno(error: io::Error) -> FsError {
         Some(Host::ACCESS | Host::PERM) => FsError::Access,
         Some(Host::NOTDIR) => FsError::NotDirectory,
         Some(Host::ISDIR) => FsError::IsDirectory,
-        // Only links are refused so: what was no link a moment ago is one now.
+        // Only links are rejected in this way: it has just become a link.
         Some(Host::LOOP) => FsError::NoEntry,
         Some(Host::NAMETOOLONG) => FsError::NameTooLong,
         Some(Host::INVAL) => FsError::Invalid,

@@ -1,4 +1,4 @@
-//! The fixed world: what every sandbox has without a row for it. Read-only, the same for all, built once.
+//! The fixed world: files that every sandbox has without rows. Read-only, the same for all, built once.
 
 mod scientific;
 
@@ -16,34 +16,34 @@ pub(crate) use scientific::Part;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FixedId(u32);
 
-/// Numbers from here on are programs of one sandbox alone, which the view knows.
+/// Numbers from here on are programs of one sandbox, which the view knows.
 const OWN: u32 = 1 << 24;
 
 /// What each of them is.
 static OWN_PROGRAM: Thing = Thing::Own;
 
 impl FixedId {
-    /// The program of a sandbox with this number.
+    /// Returns the program of a sandbox with this number.
     pub(super) fn own(number: usize) -> Self {
         Self(OWN.saturating_add(u32::try_from(number).unwrap_or(u32::MAX)))
     }
 
-    /// Which program of a sandbox it is, if it is one.
+    /// Returns the number of a sandbox's program, if it is one.
     pub(super) fn own_number(self) -> Option<usize> {
         self.0.checked_sub(OWN).map(|number| number as usize)
     }
 }
 
-/// What a node of the fixed world is.
+/// The kind of a node of the fixed world.
 #[derive(Debug)]
 pub(crate) enum Thing {
     /// A directory of these names.
     Directory(BTreeMap<&'static str, FixedId>),
     /// The directory of the calling process's descriptors.
     Descriptors,
-    /// A program that a guest module holds, and its name.
+    /// A program of a guest module, and its name.
     Program(&'static guests::Guest, &'static str),
-    /// A program that this sandbox alone has: the view knows which.
+    /// A program that only this sandbox has: the view knows which.
     Own,
     /// A device.
     Device(Device),
@@ -53,11 +53,11 @@ pub(crate) enum Thing {
     Standard(u32),
     /// A text that never changes.
     Text(&'static str),
-    /// A large file that never changes: read in place, never copied.
+    /// A large constant file: read in place, never copied.
     Library(&'static [u8]),
-    /// The same, as part of an installed file of the host.
+    /// The same, as part of an installed file on the host.
     Installed(Part),
-    /// A text made up for the process that opens it.
+    /// A text generated for the process that opens it.
     Process(ProcFile),
     /// A symbolic link.
     Link(&'static str),
@@ -66,17 +66,17 @@ pub(crate) enum Thing {
 /// The devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
-    /// Takes everything, gives nothing.
+    /// Discards all input, returns nothing.
     Null,
-    /// Gives zeros.
+    /// Returns zeros.
     Zero,
-    /// Gives zeros, takes nothing.
+    /// Returns zeros, accepts nothing.
     Full,
-    /// Gives random bytes.
+    /// Returns random bytes.
     Random,
 }
 
-/// The files of `/proc` that say something about the process or the sandbox.
+/// The files of `/proc` about the process or the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcFile {
     /// Arguments, separated by zeros.
@@ -101,7 +101,7 @@ pub(crate) enum ProcFile {
 #[derive(Debug)]
 pub(crate) struct Fixed {
     nodes: Vec<(Thing, Option<FixedId>)>,
-    /// `/usr/local/bin`, where programs of one sandbox alone are.
+    /// `/usr/local/bin`, the directory of programs of one sandbox.
     local_bin: FixedId,
 }
 
@@ -112,10 +112,10 @@ const FILESYSTEMS: &str = "nodev\tsandlite\nnodev\toverlay\nnodev\thost\n";
 const VERSION: &str = "Linux version 6.1.0-sandlite (wasm32-wasip1)\n";
 
 impl Fixed {
-    /// The root of the fixed world: its names show in the sandbox's root directory.
+    /// The root of the fixed world: its names appear in the sandbox's root directory.
     pub(crate) const ROOT: FixedId = FixedId(0);
 
-    /// The one fixed world of this program.
+    /// Returns the one fixed world of this program.
     pub(crate) fn world() -> &'static Self {
         static WORLD: OnceLock<Fixed> = OnceLock::new();
         WORLD.get_or_init(Self::build)
@@ -207,21 +207,21 @@ impl Fixed {
         id
     }
 
-    /// What a node is.
+    /// Returns the kind of a node.
     pub(crate) fn thing(&self, id: FixedId) -> &Thing {
         if id.own_number().is_some() {
             return &OWN_PROGRAM;
         }
-        // Ids are only made by `add`, so the node is there; the root stands in for the impossible.
+        // Ids are created only by `add`, so the node exists; the root is an unreachable fallback.
         self.nodes.get(id.0 as usize).or(self.nodes.first()).map_or(&Thing::Descriptors, |(thing, _)| thing)
     }
 
-    /// The directory of the programs that one sandbox alone has.
+    /// Returns the directory of the programs that only one sandbox has.
     pub(crate) fn local_bin(&self) -> FixedId {
         self.local_bin
     }
 
-    /// The directory above; `None` for a child of the sandbox's root.
+    /// Returns the parent directory; `None` for a child of the sandbox's root.
     pub(crate) fn parent(&self, id: FixedId) -> Option<FixedId> {
         if id.own_number().is_some() {
             return Some(self.local_bin);
@@ -229,7 +229,7 @@ impl Fixed {
         self.nodes.get(id.0 as usize).and_then(|(_, parent)| *parent).filter(|&parent| parent != Self::ROOT)
     }
 
-    /// The node behind a name.
+    /// Returns the node of a name.
     pub(crate) fn lookup(&self, dir: FixedId, name: &str) -> Option<(Node, FileType)> {
         match self.thing(dir) {
             Thing::Directory(names) => names.get(name).map(|&id| (Node::Fixed(id), self.thing(id).file_type())),
@@ -241,7 +241,7 @@ impl Fixed {
         }
     }
 
-    /// The metadata of a node.
+    /// Returns the metadata of a node.
     pub(crate) fn stat(&self, id: FixedId) -> Stat {
         let (mode, size) = match self.thing(id) {
             Thing::Own => (S_IFREG | 0o755, 0),
@@ -257,7 +257,7 @@ impl Fixed {
         Stat { ino: FIXED_INODES + u64::from(id.0), mode, nlink: 1, size, ..Stat::default() }
     }
 
-    /// Reads from a file that is the same for everybody. What a device or a file about a process says depends on who reads.
+    /// Reads from a file that is the same for everybody. The content of a device or a process file depends on the reader.
     pub(crate) fn read(&self, id: FixedId, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
         let program;
         let bytes = match self.thing(id) {
@@ -279,7 +279,7 @@ impl Fixed {
         Ok(length)
     }
 
-    /// The names of a directory after `cookie`, which counts them. The calling process's descriptors are not listed here.
+    /// Returns the names of a directory after `cookie`, which counts them. The calling process's descriptors are not listed here.
     pub(crate) fn readdir(&self, id: FixedId, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
         let names = match self.thing(id) {
             Thing::Directory(names) => names,
@@ -297,7 +297,7 @@ impl Fixed {
     }
 }
 
-/// The entries of `/dev/fd` for a process with these descriptors.
+/// Returns the entries of `/dev/fd` for a process with these descriptors.
 pub(crate) fn descriptor_entries(numbers: &[u32], cookie: u64) -> Vec<Entry> {
     let skip = usize::try_from(cookie).unwrap_or(usize::MAX);
     let entries = (1u64..).zip(numbers).skip(skip).map(|(cookie, fd)| Entry {

@@ -1,8 +1,8 @@
-//! A tree that is lent to a command of the host: copied into a private directory, and what the command changed there brought back.
+//! A tree that is lent to a host command: copied into a private directory, and changes are copied back.
 //!
-//! Whatever the command made of the directory is hostile (T-BRG-02). It is looked at when nothing of the command is alive any more, from
-//! an open directory and name by name; no link is followed, and nothing but files, directories and links is taken. Everything is
-//! measured before the first change is made.
+//! The resulting directory is untrusted (T-BRG-02). It is examined after all processes of the command have ended, from an open
+//! directory and name by name; no link is followed, and only files, directories and links are copied. Everything is measured
+//! before the first change is made.
 
 use std::collections::BTreeMap;
 use std::fs::FileTimes;
@@ -20,30 +20,30 @@ use super::directory::{HostDirectory, component, read_at};
 use super::tree::{Target, empty_into, time, unread};
 use crate::Error;
 
-/// Copied at a time.
+/// Number of bytes copied at once.
 const PIECE: usize = 256 << 10;
 
-/// Names of things left behind that are kept.
+/// Maximum number of listed skipped names.
 const SKIPPED_MAX: usize = 100;
 
-/// What was lent.
+/// The lent tree.
 pub(crate) struct Lent {
     guest: String,
     nodes: BTreeMap<String, Seen>,
 }
 
-/// What was brought back.
+/// The result of copying changes back.
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
-    /// Files, directories and links that were written.
+    /// Written files, directories and links.
     pub(crate) written: u64,
-    /// What was removed.
+    /// Removed paths.
     pub(crate) removed: u64,
-    /// What was left behind: devices, pipes, sockets, names that are not UTF-8.
+    /// Skipped paths: devices, pipes, sockets, names that are not UTF-8.
     pub(crate) skipped: Vec<String>,
 }
 
-/// What the host says of a file. Every change sets its ctime, which a program cannot.
+/// The host's attributes of a file. Every change sets its ctime, which a program cannot forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     kind: FileType,
@@ -55,7 +55,7 @@ struct Seen {
 }
 
 impl Lent {
-    /// Copies what a directory of the sandbox shows into a new directory of the host, for somebody else if one is named.
+    /// Copies the content of a directory of the sandbox to a new host directory, for another owner if one is named.
     pub(crate) fn lend(
         view: &View<Transaction>,
         guest: &str,
@@ -79,7 +79,7 @@ impl Lent {
             let failed = |source| target.failed(child, source);
             match found.kind {
                 FileType::Directory => into.1.create_dir_with(name, DirBuilder::new().mode(0o700)).map_err(failed)?,
-                // Nothing outside of the tree is there for a link to lead to: see `programs/bridge/jail.rs`.
+                // Nothing outside the tree exists for a link to lead to: see `programs/bridge/jail.rs`.
                 FileType::Symlink => {
                     let link = view.readlink(found.node).map_err(|error| unread(found.path, error))?;
                     into.1.symlink_contents(&link, name).map_err(failed)?;
@@ -102,7 +102,7 @@ impl Lent {
         Ok(Self { guest: guest.to_owned(), nodes })
     }
 
-    /// Brings what changed back, as part of the run.
+    /// Copies the changes back, as part of the run.
     pub(crate) fn take_back(&self, view: &View<Transaction>, host: &Path, limits: &Limits) -> Result<Returned, Error> {
         let host = open(host)?;
         let (now, skipped) = look(&host, limits)?;
@@ -126,7 +126,7 @@ impl Lent {
     }
 }
 
-/// Bytes below a directory of the host, counted no further than is needed to see that there are more than `most`.
+/// Returns the number of bytes below a host directory, counted only until it exceeds `most`.
 pub(crate) fn bytes_below(host: &Path, most: u64, files: u64) -> u64 {
     let Ok(host) = open(host) else { return 0 };
     let (mut left, mut bytes, mut count) = (vec![String::new()], 0u64, 0u64);
@@ -147,9 +147,9 @@ pub(crate) fn bytes_below(host: &Path, most: u64, files: u64) -> u64 {
     bytes
 }
 
-// The directory is our own, whatever it is called.
+// The directory is our own, whatever its name.
 fn open(host: &Path) -> Result<HostDirectory, Error> {
-    HostDirectory::open(host, true).map_err(|_| damaged("cannot open the directory that was lent"))
+    HostDirectory::open(host, true).map_err(|_| damaged("cannot open the lent directory"))
 }
 
 fn damaged(what: &str) -> Error {
@@ -166,7 +166,8 @@ fn give(dir: &Dir, name: &str, owner: Option<u32>) -> io::Result<()> {
     Ok(rustix::fs::chownat(dir, name, Some(user), Some(group), rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-// Lets us read what the command has shut. Nothing of it is alive, so the name is still what it was seen to be: not a link.
+// Grants us read access to paths that the command has closed. All its processes have ended, so the name is still what it was: not
+// a link.
 fn unlock(dir: &Dir, name: &str, seen: &Seen) -> io::Result<()> {
     let needed = if seen.kind == FileType::Directory { 0o700 } else { 0o400 };
     if seen.kind == FileType::Symlink || seen.mode & needed == needed {
@@ -213,7 +214,7 @@ fn seen(dir: &Dir, name: &str, kind: FileType) -> Option<Seen> {
     let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
     Some(Seen {
         kind,
-        // Without the bits that change who one is.
+        // Without the set-user-ID and set-group-ID bits.
         mode: metadata.mode() & 0o777,
         size: if kind == FileType::File { metadata.len() } else { 0 },
         mtime: nanos(metadata.mtime(), metadata.mtime_nsec()),
@@ -222,7 +223,7 @@ fn seen(dir: &Dir, name: &str, kind: FileType) -> Option<Seen> {
     })
 }
 
-// What a program of the sandbox has done to the tree meanwhile stays as it is.
+// Changes that a program of the sandbox has made to the tree meanwhile remain.
 fn remove(view: &View<Transaction>, path: &str, kind: FileType) -> Result<(), Error> {
     let removed = match kind {
         FileType::Directory => view.fs().remove_dir(path),
@@ -251,7 +252,7 @@ fn put(view: &View<Transaction>, host: &HostDirectory, path: &str, at: &str, see
             fs.symlink(&host.read_link(&dir, name).map_err(failed)?, at)?;
         }
         _ => {
-            // A link in its place would be written through.
+            // A link in its place would be followed when writing.
             if there.is_some_and(|there| there != FileType::File) {
                 fs.remove_file(at)?;
             }

@@ -1,8 +1,8 @@
-//! Mounted sources as one command sees them: which rows they are at, and the files of theirs it has met.
+//! Mounted sources as seen by one command: their rows, and the files it has met.
 //!
-//! Such a file is known by a [`HostId`], which the walk of a path gives out name by name. How many are remembered is bounded: the
-//! oldest are forgotten and met again (T-DOS-03). What a source returns is checked here, whatever the source is. What an overlay
-//! does with its files is in `overlay.rs`.
+//! Such a file is identified by a [`HostId`], which path resolution assigns name by name. The number of remembered files is
+//! limited: the oldest are forgotten and met again (T-DOS-03). The results of all sources are checked here. The handling of files
+//! in overlays is in `overlay.rs`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
@@ -16,14 +16,14 @@ use super::directory::component;
 use super::source::{Complaints, NAMES_MAX, Patience, Source, SourceContext, SourceFiles, SourceStat};
 use crate::defaults::USER;
 
-/// A source and where it is to be seen.
+/// A source and its mount point.
 #[derive(Clone, Debug)]
 pub(crate) struct MountPoint {
     /// The source.
     pub(crate) source: Arc<dyn Source>,
-    /// The absolute path in the sandbox: plain names, no slash at the end. The root directory is the empty path.
+    /// The absolute path in the sandbox: plain names, without a trailing slash. The root directory is the empty path.
     pub(crate) path: String,
-    /// Whether it can be changed, the changes being rows.
+    /// Whether it is an overlay, whose changes are rows.
     pub(crate) overlay: bool,
 }
 
@@ -34,19 +34,19 @@ pub(crate) struct HostId {
     generation: u32,
 }
 
-/// Files of sources that are remembered at a time.
+/// Maximum number of remembered files.
 const NODES_MAX: usize = 65_536;
 /// Longest name, as in rows.
 const NAME_MAX: usize = 255;
 /// Longest target of a symbolic link, as in rows.
 const TARGET_MAX: usize = 4095;
-/// Contents that were generated and are kept for files that are read without being opened.
+/// Maximum number of cached generated contents of files that are read without being opened.
 const GENERATED_MAX: usize = 4;
 /// Deepest file below its mount point.
 const DEPTH_MAX: usize = 256;
-/// Device numbers of mounts start here.
+/// The first device number of mounts.
 const DEVICES: u64 = 16;
-/// Inode numbers of files of sources: made up from their paths.
+/// Inode numbers of files of sources, derived from their paths.
 pub(super) const HOST_INODES: u64 = 1 << 60;
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct Known {
     children: u32,
     holds: u32,
     used: u64,
-    /// The row that took its place: a directory that has rows beside it, or a file that was changed.
+    /// The row that replaced it: a directory with additional rows, or a changed file.
     upper: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ struct Table {
     slots: Vec<(u32, Option<Known>)>,
     free: Vec<u32>,
     names: HashMap<(u32, Box<str>), HostId>,
-    /// Rows of directories -> the directory of a source that shows through.
+    /// Rows of directories -> the source directory that is visible through them.
     lower: HashMap<u64, HostId>,
     generated: Vec<(HostId, Arc<[u8]>)>,
     listing: Option<(HostId, Listing)>,
@@ -77,16 +77,16 @@ struct Table {
 /// The names of a directory.
 pub(super) type Listing = Arc<Vec<(String, FileType)>>;
 
-/// What an overlay did, for the history.
+/// The changes of an overlay, for the history.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverlayChanges {
-    /// Host files and directories that are rows now.
+    /// Host files and directories that were copied to rows.
     pub(crate) copied: HashSet<String>,
     /// Host paths that are hidden now.
     pub(crate) hidden: Vec<String>,
 }
 
-/// Paths that are told at most.
+/// Maximum number of reported paths.
 const CHANGES_MAX: usize = 10_000;
 
 impl OverlayChanges {
@@ -109,14 +109,14 @@ struct Mounted {
     row: u64,
     root: HostId,
     context: SourceContext,
-    /// Opened when it is first needed.
+    /// Opened on first use.
     files: OnceLock<Result<Box<dyn SourceFiles>, FsError>>,
 }
 
 /// The mounts of one command.
 pub(super) struct Mounts {
     points: Vec<Mounted>,
-    /// Rows of mount points and of the directories above them: they stay where they are.
+    /// Rows of mount points and their parents, which must not be moved.
     pinned: HashSet<u64>,
     table: Mutex<Table>,
     pub(super) any_hidden: AtomicBool,
@@ -126,7 +126,7 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
-    /// Finds the mount points; one that is not there is left out.
+    /// Finds the mount points; a missing one is skipped.
     pub(super) fn new<R: Rows>(points: &[MountPoint], patience: &Patience, rows: &R) -> Result<Self, FsError> {
         let mut mounts = Self {
             points: Vec::new(),
@@ -167,28 +167,28 @@ impl Mounts {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a row must stay where it is.
+    /// Returns whether a row must not be moved.
     pub(super) fn is_pinned(&self, ino: u64) -> bool {
         self.pinned.contains(&ino)
     }
 
-    /// What sources complained about.
+    /// Returns the error messages of sources.
     pub(super) fn complaints(&self) -> Vec<(String, String)> {
         self.complaints.all()
     }
 
-    /// What stands in a row's place: the root of a source that is mounted for reading only.
+    /// Returns the root of a read-only source that replaces a row.
     pub(super) fn read_only_at(&self, ino: u64) -> Option<(HostId, FileType)> {
         let mounted = self.points.iter().find(|mounted| mounted.row == ino && !mounted.point.overlay)?;
         Some((mounted.root, mounted.point.source.root()))
     }
 
-    /// The number of the mount whose mount point is this row.
+    /// Returns the number of the mount with this row as its mount point.
     pub(super) fn mount_at(&self, ino: u64) -> Option<usize> {
         self.points.iter().position(|mounted| mounted.row == ino)
     }
 
-    /// The lines of `/proc/mounts`.
+    /// Returns the lines of `/proc/mounts`.
     pub(super) fn lines(&self) -> String {
         let line = |point: &MountPoint| {
             let (kind, access) = if point.overlay { ("overlay", "rw") } else { (point.source.kind(), "ro") };
@@ -199,36 +199,36 @@ impl Mounts {
         self.points.iter().map(|mounted| line(&mounted.point)).collect()
     }
 
-    /// The directory of a source that shows through a row.
+    /// Returns the source directory that is visible through a row.
     pub(super) fn lower_of(&self, ino: u64) -> Option<HostId> {
         self.table().lower.get(&ino).copied()
     }
 
-    /// The row that took a file's place.
+    /// Returns the row that replaced a file.
     pub(super) fn upper_of(&self, id: HostId) -> Option<u64> {
         self.table().get(id).ok()?.upper
     }
 
-    /// Notes that a row took a file's place, with the holds that go over to it.
+    /// Records that a row replaced a file, and moves its holds to it.
     pub(super) fn set_upper(&self, id: HostId, ino: u64) -> Result<u32, FsError> {
         let mut table = self.table();
         let known = table.get_mut(id)?;
         known.upper = Some(ino);
         let (kind, holds) = (known.kind, known.holds);
         if kind == FileType::Directory {
-            // Kept for good: the row leads to it.
+            // Never forgotten, because the row leads to it.
             known.holds += 1;
             table.lower.insert(ino, id);
         }
         Ok(holds)
     }
 
-    /// The mount a file is in.
+    /// Returns the mount of a file.
     pub(super) fn mount_of(&self, id: HostId) -> Result<usize, FsError> {
         Ok(self.table().get(id)?.mount)
     }
 
-    /// The mount point of a file.
+    /// Returns the mount point of a file.
     pub(super) fn point(&self, id: HostId) -> Result<&MountPoint, FsError> {
         let mount = self.mount_of(id)?;
         self.points.get(mount).map(|mounted| &mounted.point).ok_or(FsError::NoEntry)
@@ -241,25 +241,25 @@ impl Mounts {
         mounted.files.get_or_init(open).as_deref().map_err(|error| *error)
     }
 
-    /// The row of the mount point of a file.
+    /// Returns the row of a file's mount point.
     pub(super) fn point_row(&self, id: HostId) -> Result<u64, FsError> {
         let mount = self.mount_of(id)?;
         self.points.get(mount).map(|mounted| mounted.row).ok_or(FsError::NoEntry)
     }
 
-    /// The directory above, unless it is the mount's own, and the name in it.
+    /// Returns the parent directory, unless it is the mount's root, and the name in it.
     pub(super) fn place(&self, id: HostId) -> Result<Option<(HostId, Box<str>)>, FsError> {
         let table = self.table();
         let known = table.get(id)?;
         Ok(known.parent.map(|parent| (parent, known.name.clone())))
     }
 
-    /// What a file is.
+    /// Returns the type of a file.
     pub(super) fn kind(&self, id: HostId) -> Result<FileType, FsError> {
         Ok(self.table().get(id)?.kind)
     }
 
-    /// The path below the mount point, without a slash at either end.
+    /// Returns the path below the mount point, without slashes at the ends.
     pub(super) fn relative(&self, id: HostId) -> Result<String, FsError> {
         let table = self.table();
         let mut names = Vec::new();
@@ -275,14 +275,14 @@ impl Mounts {
         Ok(names.join("/"))
     }
 
-    /// The path in the sandbox.
+    /// Returns the path in the sandbox.
     pub(super) fn path(&self, id: HostId) -> Result<String, FsError> {
         let relative = self.relative(id)?;
         let mount = &self.point(id)?.path;
         Ok(if relative.is_empty() { mount.clone() } else { format!("{mount}/{relative}") })
     }
 
-    /// Keeps a file known while it is open; answers the row that took its place, if one did.
+    /// Keeps a file while it is open; returns the row that replaced it, if any.
     pub(super) fn hold(&self, id: HostId) -> Option<u64> {
         let mut table = self.table();
         let known = table.get_mut(id).ok()?;
@@ -290,7 +290,7 @@ impl Mounts {
         known.upper.filter(|_| known.kind != FileType::Directory)
     }
 
-    /// The end of a [`hold`](Self::hold).
+    /// Ends a [`hold`](Self::hold).
     pub(super) fn release(&self, id: HostId) -> Option<u64> {
         let mut table = self.table();
         let known = table.get_mut(id).ok()?;
@@ -298,7 +298,7 @@ impl Mounts {
         known.upper.filter(|_| known.kind != FileType::Directory)
     }
 
-    /// Looks a name up in a directory of a source; what an overlay hides is the caller's to know.
+    /// Looks a name up in a directory of a source; the caller handles names hidden by an overlay.
     pub(super) fn lookup(&self, dir: HostId, name: &str) -> Result<(HostId, FileType), FsError> {
         let name = component(name)?;
         if name.len() > NAME_MAX {
@@ -311,14 +311,14 @@ impl Mounts {
         Ok((id, kind))
     }
 
-    /// Whether a guest may search a directory of a source.
+    /// Returns whether a guest may search a directory of a source.
     pub(super) fn may_search(&self, dir: HostId) -> Result<(), FsError> {
         let files = self.files(dir)?;
         let is_denied = files.binds_guests() && files.stat(&self.relative(dir)?)?.mode & 0o100 == 0;
         if is_denied { Err(FsError::Access) } else { Ok(()) }
     }
 
-    /// The metadata of a file, as the sandbox shows it: number, owner and links are made up.
+    /// Returns the metadata of a file as shown in the sandbox: number, owner and links are synthetic.
     pub(super) fn stat(&self, id: HostId) -> Result<Stat, FsError> {
         let SourceStat { kind, mode, size, atime, mtime, ctime } = self.files(id)?.stat(&self.relative(id)?)?;
         let kind = shown(kind)?;
@@ -337,7 +337,7 @@ impl Mounts {
         })
     }
 
-    /// A number for a file: the same for the same path.
+    /// Returns a number for a file: the same for the same path.
     pub(super) fn inode(&self, id: HostId) -> Result<u64, FsError> {
         Ok(self.inode_of(&self.path(id)?))
     }
@@ -349,14 +349,14 @@ impl Mounts {
         HOST_INODES | (number & (HOST_INODES - 1))
     }
 
-    /// The target of a link.
+    /// Returns the target of a link.
     pub(super) fn read_link(&self, id: HostId) -> Result<String, FsError> {
         let target = self.files(id)?.read_link(&self.relative(id)?)?;
         let is_target = (1..=TARGET_MAX).contains(&target.len()) && !target.contains('\0');
         if is_target { Ok(target) } else { Err(FsError::Io) }
     }
 
-    /// The content of a file that is generated anew for each open; `None` for any other.
+    /// Returns the content of a file that is generated for each open; `None` for other files.
     pub(super) fn generate(&self, id: HostId) -> Result<Option<Arc<[u8]>>, FsError> {
         match self.kind(id)? {
             FileType::File => self.files(id)?.generate(&self.relative(id)?),
@@ -373,7 +373,7 @@ impl Mounts {
         }
     }
 
-    /// The size of a file that is about to be read.
+    /// Returns the size of a file that is about to be read.
     pub(super) fn size(&self, id: HostId) -> Result<u64, FsError> {
         match self.generated(id)? {
             Some(bytes) => Ok(bytes.len() as u64),
@@ -381,7 +381,7 @@ impl Mounts {
         }
     }
 
-    /// Reads from a file. One that is generated stays as it was first read, until another takes its place.
+    /// Reads from a file. A generated file keeps its first content, until another one replaces it.
     pub(super) fn read(&self, id: HostId, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
         if self.kind(id)? == FileType::Directory {
             return Err(FsError::IsDirectory);
@@ -392,7 +392,7 @@ impl Mounts {
         }
     }
 
-    /// The names of a directory; read again when a reader starts over.
+    /// Returns the names of a directory; read again when a reader starts over.
     pub(super) fn listing(&self, dir: HostId, from_start: bool) -> Result<Listing, FsError> {
         if !from_start
             && let Some((id, listing)) = &self.table().listing
@@ -431,7 +431,7 @@ impl Table {
         }
     }
 
-    /// The id of a name, new or known.
+    /// Returns the id of a name, new or known.
     fn meet(&mut self, dir: HostId, name: &str, kind: FileType) -> Result<HostId, FsError> {
         self.clock += 1;
         let used = self.clock;
@@ -443,7 +443,7 @@ impl Table {
                 known.used = used;
                 return Ok(id);
             }
-            // The source has put something else there.
+            // The source has replaced it.
             known.kind = kind;
             known.used = used;
             self.generated.retain(|(kept, _)| *kept != id);
@@ -474,7 +474,7 @@ impl Table {
         Ok(HostId { index: u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX), generation: 0 })
     }
 
-    // Forgets the older half of what is neither open nor on the way to something that is known.
+    // Forgets the older half of the files that are neither open nor on the path to a known one.
     fn forget_oldest(&mut self) {
         let newest = self.clock.saturating_sub(NODES_MAX as u64 / 2);
         // Leaves first: each round frees directories for the next.
@@ -514,7 +514,7 @@ impl Table {
     }
 }
 
-/// Copies what is at an offset.
+/// Copies from an offset.
 fn copy_from(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
     let length = rest.len().min(buffer.len());
@@ -524,7 +524,7 @@ fn copy_from(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     length
 }
 
-// A mount shows files, directories and links. Pipes and devices would be doors.
+// A mount shows files, directories and links. Pipes and devices could be used to escape.
 fn shown(kind: FileType) -> Result<FileType, FsError> {
     match kind {
         FileType::File | FileType::Directory | FileType::Symlink => Ok(kind),
@@ -532,7 +532,7 @@ fn shown(kind: FileType) -> Result<FileType, FsError> {
     }
 }
 
-// The rows that a path leads through, none of them a link, and the last of this type; `None` if it leads nowhere.
+// The rows on a path, none of them a link, and the last of this type; `None` if it does not exist.
 fn rows_to<R: Rows>(rows: &R, path: &str, last: FileType) -> Result<Option<Vec<u64>>, FsError> {
     let mut found = Vec::new();
     let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
@@ -550,12 +550,12 @@ fn rows_to<R: Rows>(rows: &R, path: &str, last: FileType) -> Result<Option<Vec<u
     Ok(Some(found))
 }
 
-/// Whether there is something that a source can be mounted at, and that no link leads to.
+/// Returns whether a path can be a mount point, without links on the way.
 pub(crate) fn is_mount_point<R: Rows>(point: &MountPoint, rows: &R) -> Result<bool, FsError> {
     Ok(rows_to(rows, &point.path, point.source.root())?.is_some())
 }
 
-/// Makes the directories and files that mounts are at, where there are none.
+/// Creates missing mount points.
 pub(super) fn make_mount_points(points: &[MountPoint], rows: &Transaction) -> Result<(), FsError> {
     for point in points {
         if rows_to(rows, &point.path, point.source.root())?.is_none() {
@@ -574,18 +574,18 @@ pub(super) fn make_mount_points(points: &[MountPoint], rows: &Transaction) -> Re
     Ok(())
 }
 
-/// A guest path as a mount point has it, or why it cannot be one.
+/// Normalizes a mount point, or returns the reason it is invalid.
 pub(crate) fn mount_path(path: &str) -> Result<String, &'static str> {
     if !path.starts_with('/') {
-        return Err("it is not absolute");
+        return Err("not an absolute path");
     }
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     if names.iter().any(|name| matches!(*name, "." | "..") || name.contains('\0') || name.len() > 255) {
-        return Err("it has a name that cannot be a directory's");
+        return Err("it contains an invalid directory name");
     }
     match names.first() {
-        None => Err("the root directory is the sandbox's own"),
-        Some(first) if Fixed::world().lookup(Fixed::ROOT, first).is_some() => Err("programs and devices are there"),
+        None => Err("the root directory belongs to the sandbox"),
+        Some(first) if Fixed::world().lookup(Fixed::ROOT, first).is_some() => Err("it is reserved for programs and devices"),
         Some(_) => Ok(format!("/{}", names.join("/"))),
     }
 }

@@ -1,8 +1,8 @@
 //! Mounts in the tree: how host files show among rows, and how, in an overlay, they become rows when they are changed.
 //!
-//! An overlay's upper side is the rows at its mount point, its lower side the host directory. A row hides what is below it;
-//! a directory on both sides shows the names of both; a name that is removed below is remembered as a whiteout. Host
-//! files are never written, and a host directory is never moved (EXDEV, as Linux's overlayfs answers: `mv` then copies).
+//! An overlay's upper side is the rows at its mount point, its lower side the host directory. A row hides the path below it; a
+//! directory on both sides shows the names of both; a removed lower name is recorded as a whiteout. Host files are never written,
+//! and a host directory is never moved (EXDEV, as in Linux's overlayfs: `mv` then copies).
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -17,19 +17,19 @@ use super::view::{FIXED_COOKIES, View};
 use super::{ALIAS_NODE, Node, ROOT_NODE};
 use crate::defaults::USER;
 
-/// Cookies of host names in a directory that has rows too: beyond any row's.
+/// Cookies of host names in a directory that also has rows: beyond those of rows.
 const HOST_COOKIES: u64 = 1 << 60;
 
-/// Copied at a time when a host file becomes a row.
+/// Number of bytes copied at once when a host file becomes a row.
 const COPY_BYTES: usize = 256 << 10;
 
 impl<R: Rows> View<R> {
-    /// The mounts, which there must be for a host file to be met.
+    /// Returns the mounts, which exist if a host file is met.
     pub(super) fn mounts(&self) -> Result<&Mounts, FsError> {
         self.mounts.as_deref().ok_or(FsError::NoEntry)
     }
 
-    /// What a node is now: a host file that was changed is a row.
+    /// Returns the current node: a changed host file is a row.
     pub(super) fn current(&self, node: Node) -> Node {
         match (node, &self.mounts) {
             (ALIAS_NODE, _) => ROOT_NODE,
@@ -38,12 +38,12 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// The host directory that shows through a row.
+    /// Returns the host directory that is visible through a row.
     pub(super) fn lower_of(&self, ino: u64) -> Option<HostId> {
         self.mounts.as_ref()?.lower_of(ino)
     }
 
-    /// A name in a directory of rows, when something is mounted somewhere.
+    /// Looks up a name in a directory of rows, if there are mounts.
     pub(super) fn lookup_mounted(
         &self,
         mounts: &Mounts,
@@ -69,7 +69,7 @@ impl<R: Rows> View<R> {
         Ok((Node::Row(ino), kind))
     }
 
-    /// A name in a host directory, unless it is hidden.
+    /// Looks up a name in a host directory, unless it is hidden.
     pub(super) fn lookup_lower(&self, dir: HostId, name: &str) -> Result<(Node, FileType), FsError> {
         let mounts = self.mounts.as_deref().ok_or(FsError::NoEntry)?;
         if mounts.kind(dir)? != FileType::Directory {
@@ -90,7 +90,7 @@ impl<R: Rows> View<R> {
         self.rows.hides(&format!("{}/{name}", mounts.path(dir)?))
     }
 
-    /// The content of a file that a source generates anew for each open; `None` for any other.
+    /// Returns the content of a file that a source generates for each open; `None` for other files.
     pub(crate) fn generate(&self, node: Node) -> Result<Option<Arc<[u8]>>, FsError> {
         match self.current(node) {
             Node::Host(id) => self.mounts()?.generate(id),
@@ -98,12 +98,12 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// Whether a node is a file of a source that nobody has changed.
+    /// Returns whether a node is an unchanged file of a source.
     pub(crate) fn is_lower(&self, node: Node) -> bool {
         matches!(self.current(node), Node::Host(_))
     }
 
-    /// The directory above a host file.
+    /// Returns the parent directory of a host file.
     pub(super) fn parent_of_host(&self, id: HostId) -> Result<Node, FsError> {
         let mounts = self.mounts.as_deref().ok_or(FsError::NoEntry)?;
         match mounts.place(id)? {
@@ -112,7 +112,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// The names of a host directory, after those of the rows at the same place.
+    /// Returns the names of a host directory, after those of the rows at the same place.
     pub(super) fn readdir_merged(
         &self,
         upper: Option<u64>,
@@ -157,12 +157,12 @@ impl View<Transaction> {
         Ok(())
     }
 
-    /// The row of a node that is about to change.
+    /// Returns the row of a node that is about to change.
     pub(super) fn row(&self, node: Node) -> Result<u64, FsError> {
         self.row_of_size(node, u64::MAX)
     }
 
-    /// The same, when no more than so many bytes of it will be needed.
+    /// Same, if no more than this many bytes of it will be needed.
     pub(super) fn row_of_size(&self, node: Node, size: u64) -> Result<u64, FsError> {
         let node = self.current(node);
         self.decide(node, Operation::Change)?;
@@ -176,7 +176,7 @@ impl View<Transaction> {
     // Makes a host file a row, and the directories above it.
     fn copy_up(&self, id: HostId, size: u64) -> Result<u64, FsError> {
         let mounts = self.mounts()?;
-        // One at a time, or two processes make two rows of one file.
+        // One at a time; otherwise two processes could create two rows of one file.
         let _turn = mounts.copying.lock().unwrap_or_else(PoisonError::into_inner);
         let mut above = vec![id];
         let mut parent = loop {
@@ -206,7 +206,7 @@ impl View<Transaction> {
             FileType::File => {
                 let ino = self.rows.create(parent, &name, stat.mode & 0o777, uid, gid)?;
                 if let Err(error) = self.copy_content(mounts, id, ino, size) {
-                    // Half a file must not hide the whole one.
+                    // An incomplete file must not hide the whole one.
                     let _ = self.rows.unlink(parent, &name);
                     return Err(error);
                 }
@@ -241,7 +241,7 @@ impl View<Transaction> {
         Ok(())
     }
 
-    /// Whether nothing of the host shows through a node: rows tell by themselves what may be done to them, after the permissions.
+    /// Returns whether nothing of the host is visible through a node: rows determine the allowed operations, after permissions.
     pub(super) fn is_only_rows(&self, node: Node) -> bool {
         match self.current(node) {
             Node::Row(ino) => self.mounts.as_deref().is_none_or(|mounts| mounts.lower_of(ino).is_none()),
@@ -249,7 +249,7 @@ impl View<Transaction> {
         }
     }
 
-    /// Removes an entry: the row, if it is one, and what would show through after it.
+    /// Removes an entry: the row, if it is one, and anything that would become visible.
     pub(super) fn erase(
         &self,
         at: &Resolved<Node>,
@@ -276,7 +276,7 @@ impl View<Transaction> {
         self.cover(mounts, parent, name)
     }
 
-    // Hides what a host directory shows at a name, if it shows anything.
+    // Hides a name of a host directory, if it exists.
     fn cover(&self, mounts: &Mounts, dir: Node, name: &str) -> Result<(), FsError> {
         let lower = match dir {
             Node::Row(ino) => mounts.lower_of(ino),
@@ -289,7 +289,7 @@ impl View<Transaction> {
         }
     }
 
-    /// Whether two directories are in the same mount, or both in none.
+    /// Returns whether two directories are in the same mount, or both in none.
     pub(super) fn same_mount(&self, one: Node, other: Node) -> Result<bool, FsError> {
         let Some(mounts) = self.mounts.as_deref() else { return Ok(true) };
         let of = |dir: Node| -> Result<Option<usize>, FsError> {
@@ -333,7 +333,7 @@ impl View<Transaction> {
         let mounts = self.mounts()?;
         let (node, kind) = from.existing()?;
         self.decide(node, Operation::Displace)?;
-        // As Linux asks first: nothing goes into itself, and nothing takes the place of a directory that it is in.
+        // In Linux's order: nothing can be moved into itself, and nothing can replace a parent directory of its own.
         if kind == FileType::Directory && self.is_at_or_above(node, to.parent)? {
             return Err(FsError::Invalid);
         }
@@ -369,7 +369,7 @@ impl View<Transaction> {
         if (old_parent, old_name) != (new_parent, new_name) {
             self.cover(mounts, Node::Row(old_parent), old_name)?;
         }
-        // A directory that came here is what it was: nothing below it shows through.
+        // A moved directory keeps its content: nothing below it becomes visible through it.
         if kind == FileType::Directory {
             self.cover(mounts, Node::Row(new_parent), new_name)?;
         }

@@ -1,7 +1,7 @@
-//! May this be done to that file? One function decides, and the view alone calls it.
+//! Access decisions. One function decides, and only the view calls it.
 //!
-//! The permission bits of directories are checked where their rows are read (`Transaction::obey_modes`): a second look here would
-//! cost a row for each name of a path. What the rules of policies say about a path is found by `rules.rs` and remembered by
+//! The permission bits of directories are checked when their rows are read (`Transaction::obey_modes`), because checking them
+//! here would cost a row for each name of a path. The rules of policies for a path are evaluated by `rules.rs` and cached by
 //! `guard.rs`.
 
 mod binding;
@@ -14,32 +14,32 @@ use sqlite_fs::FsError;
 pub(crate) use binding::Binding;
 pub(crate) use guard::Guard;
 
-/// Who wants something done.
+/// The caller of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Principal {
-    /// The embedding program: permission bits do not bind it.
+    /// The embedding program: permission bits do not apply to it.
     Embedder,
-    /// A program in the sandbox. Its user owns everything there, so the owner's bits decide.
+    /// A program in the sandbox. Its user owns everything there, so the owner's bits apply.
     Guest,
 }
 
-/// Where a file is.
+/// The location of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// In the database, or in a directory of the host under a layer of rows; not in the fixed world or in another such directory.
+    /// Whether it is in the database, or in an overlay; not in the fixed world or a read-only mount.
     pub(super) writable: bool,
-    /// Something is mounted there, or below.
+    /// Whether something is mounted there, or below.
     pub(super) pinned: bool,
-    /// What rules allow there.
+    /// The access that rules allow.
     pub(super) access: Access,
 }
 
 impl Place {
-    /// Where nothing but a rule can forbid anything.
+    /// A location where only a rule can forbid anything.
     const FREE: Self = Self { writable: true, pinned: false, access: Access::Write };
 }
 
-/// What is to be done.
+/// The requested operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Open a file of this mode.
@@ -53,25 +53,25 @@ pub(crate) enum Operation {
         /// Only for adding at its end.
         grow: bool,
     },
-    /// Create a name that is free, as far as the caller can see.
+    /// Create a name that is unused, as far as the caller can see.
     Create,
-    /// Put something at a name, in place of what may be there.
+    /// Put a file at a name, replacing an existing one.
     Replace,
     /// Add to the end of a file.
     Grow,
-    /// Change what is in a file, its metadata, or the names in a directory.
+    /// Change a file, its metadata, or the names in a directory.
     Change,
-    /// Remove a name, move it, or put another file in its place.
+    /// Remove a name, move it, or replace it by another file.
     Displace,
 }
 
-/// Decides whether an operation may go on.
+/// Decides whether an operation is allowed.
 ///
 /// # Errors
 ///
-/// Returns [`FsError::ReadOnly`], [`FsError::Access`], [`FsError::NotPermitted`] or [`FsError::Busy`] if it may not, and
-/// [`FsError::NoEntry`] if what it is about does not exist for the caller. A hidden name is never reported as taken: whether
-/// there is anything or not, nothing can be put there.
+/// Returns [`FsError::ReadOnly`], [`FsError::Access`], [`FsError::NotPermitted`] or [`FsError::Busy`] if it is not, and
+/// [`FsError::NoEntry`] if the path does not exist for the caller. A hidden name is never reported as existing: creating it fails
+/// whether or not it exists.
 pub(super) fn decide(principal: Principal, place: Place, operation: Operation) -> Result<(), FsError> {
     match (operation, place.access) {
         (Operation::Create | Operation::Replace, Access::Hidden | Access::Read) => return Err(FsError::Access),

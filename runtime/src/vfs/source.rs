@@ -1,7 +1,7 @@
-//! Sources: whatever can be mounted. A source is a tree that is read; a mount shows it as it is or under a layer of rows.
+//! Sources: everything that can be mounted. A source is a readable tree; a mount shows it directly or as an overlay.
 //!
-//! Implementers know nothing of rows, nodes or guests. Everything that they return is checked in `mounts.rs`, so a source that
-//! lies gets nowhere.
+//! Implementers know nothing about rows, nodes or guests. Everything that they return is checked in `mounts.rs`, so a faulty
+//! source cannot cause harm.
 
 mod callback;
 mod database;
@@ -22,71 +22,72 @@ pub use callback::{NodeContext, ProvidedNode, Provider};
 pub(crate) use database::DatabaseSource;
 pub(crate) use git_tree::GitTree;
 
-/// Names of one directory that are listed; a larger one is an error, not the host's memory (T-DOS-03).
+/// Maximum number of names in one directory; more is an error, so that the host's memory is bounded (T-DOS-03).
 pub(crate) const NAMES_MAX: usize = 200_000;
 
-/// Complaints of sources that one view keeps.
+/// Maximum number of error messages per view.
 const COMPLAINTS_MAX: usize = 16;
-/// Longest complaint.
+/// Maximum length of an error message.
 const COMPLAINT_BYTES: usize = 4 << 10;
-/// How often a wait looks whether its process was killed: a kill wakes it, but another wake-up may have taken its place.
+/// How often a wait checks whether its process was killed: a kill wakes it, but another wake-up may have replaced it.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A tree of files that can be mounted.
 pub(crate) trait Source: fmt::Debug + Send + Sync {
-    /// Its type in `/proc/mounts`.
+    /// Returns its type in `/proc/mounts`.
     fn kind(&self) -> &'static str;
 
-    /// The type of its root: a directory, unless it is one file.
+    /// Returns the type of its root: a directory, unless it is one file.
     fn root(&self) -> FileType {
         FileType::Directory
     }
 
-    /// The database that it is made of, if it is.
+    /// Returns its database, if it is one.
     fn as_database(&self) -> Option<&DatabaseSource> {
         None
     }
 
-    /// Opens it for one view, which sees one state of it as far as the source can tell states apart.
+    /// Opens it for one view, which sees one state of it as far as the source supports that.
     fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError>;
 }
 
-/// The files of a source, as one view sees them.
+/// The files of a source, as seen by one view.
 ///
-/// A path is relative to the root: plain names joined by `/`, no links in it followed. The empty path is the root itself.
-/// Whatever may take long goes through [`SourceContext::wait`], or asks [`SourceContext::is_over`] again and again.
+/// A path is relative to the root: plain names joined by `/`, without following links. The empty path is the root itself. Slow
+/// operations use [`SourceContext::wait`], or check [`SourceContext::is_over`] periodically.
 pub(crate) trait SourceFiles: Send + Sync {
-    /// The metadata of a path. Anything but files, directories and links does not exist.
+    /// Returns the metadata of a path. Only files, directories and links exist.
     fn stat(&self, path: &str) -> Result<SourceStat, FsError>;
 
-    /// The names in a directory with their types, in any order.
+    /// Returns the names in a directory with their types, in any order.
     fn list(&self, path: &str) -> Result<Vec<(String, FileType)>, FsError>;
 
     /// Reads from a regular file; 0 at its end.
     fn read(&self, path: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError>;
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     fn read_link(&self, path: &str) -> Result<String, FsError>;
 
-    /// The content of a file that is generated when it is opened; `None` for a file that is read by offset.
+    /// Returns the content of a file that is generated when it is opened; `None` for a file that is read by offset.
     fn generate(&self, _path: &str) -> Result<Option<Arc<[u8]>>, FsError> {
         Ok(None)
     }
 
-    /// Whether a guest needs the owner's bits of a directory to search it. Those of the host bind the host's user already.
+    /// Returns whether a guest needs the owner's permission bits of a directory to search it. Those of host directories already
+    /// apply to the host's user.
     fn binds_guests(&self) -> bool {
         false
     }
 }
 
-/// What a source knows of a file; the rest is made up.
+/// The metadata from a source; the rest is synthetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SourceStat {
     /// What it is.
     pub(crate) kind: FileType,
-    /// Permissions, without the bits that change who one is.
+    /// Permissions, without set-user-ID and set-group-ID bits.
     pub(crate) mode: u32,
-    /// Bytes. A file that is generated has the size of its last content, or 0.
+    /// Size in bytes. A generated file has the size of its last content, or 0.
     pub(crate) size: u64,
     /// Nanoseconds since 1970.
     pub(crate) atime: i64,
@@ -96,19 +97,19 @@ pub(crate) struct SourceStat {
     pub(crate) ctime: i64,
 }
 
-/// Who reads a source, and for how long: the same for all mounts of a sandbox until a run begins.
+/// The reader of a source, and its time limit: the same for all mounts of a sandbox until a run starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Patience {
-    /// What stops the run.
+    /// The cancellation of the run.
     pub(crate) cancel: Cancel,
-    /// The longest wait of a reader that is not a run.
+    /// Maximum wait of a reader that is not a run.
     pub(crate) longest: Duration,
     /// The sandbox's number.
     pub(crate) sandbox: u64,
 }
 
 impl Patience {
-    /// That of a new sandbox, outside of its runs.
+    /// Creates the reader of a new sandbox, outside its runs.
     pub(crate) fn of_sandbox(longest: Duration) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         Self { cancel: Cancel::default(), longest, sandbox: NUMBER.fetch_add(1, Ordering::Relaxed) }
@@ -121,53 +122,53 @@ impl Default for Patience {
     }
 }
 
-/// What a source is given by the view that opens it.
+/// The context of a source, from the view that opens it.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceContext {
     patience: Patience,
-    /// Where the source is mounted.
+    /// The mount point of the source.
     path: Arc<str>,
     complaints: Complaints,
 }
 
-/// What sources of a view complained about, for the person who reads the command's output.
+/// Error messages of the sources of a view, for the person who reads the command's output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Complaints(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Complaints {
-    /// All of them so far: paths and reasons.
+    /// Returns all of them so far: paths and reasons.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl SourceContext {
-    /// The context of a mount.
+    /// Creates the context of a mount.
     pub(crate) fn new(patience: &Patience, path: &str, complaints: &Complaints) -> Self {
         Self { patience: patience.clone(), path: path.into(), complaints: complaints.clone() }
     }
 
-    /// What stops the run that reads.
+    /// Returns the cancellation of the reading run.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.patience.cancel
     }
 
-    /// The number of the sandbox that reads.
+    /// Returns the number of the reading sandbox.
     pub(crate) fn sandbox(&self) -> u64 {
         self.patience.sandbox
     }
 
-    /// The path in the sandbox of a path of the source.
+    /// Returns the path in the sandbox of a path of the source.
     pub(crate) fn full_path(&self, path: &str) -> String {
         if path.is_empty() { self.path.to_string() } else { format!("{}/{path}", self.path) }
     }
 
-    /// Whether the run or the calling process must end.
+    /// Returns whether the run or the calling process must end.
     pub(crate) fn is_over(&self) -> bool {
         self.patience.cancel.left_here().is_zero()
     }
 
-    /// Keeps a complaint about a path of the source for the command's standard error.
+    /// Stores an error message about a path of the source for the command's standard error.
     pub(crate) fn complain(&self, path: &str, message: &str) {
         let mut message = message.trim_end().to_owned();
         message.truncate(message.floor_char_boundary(COMPLAINT_BYTES));
@@ -177,12 +178,12 @@ impl SourceContext {
         }
     }
 
-    /// Runs something on a thread of its own and waits for it until the run must end. The thread is not waited for any longer,
-    /// and its result is dropped.
+    /// Runs `work` on its own thread and waits for it until the run must end. After that the thread is abandoned, and its result
+    /// is discarded.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Interrupted`] if the run or its process must end, [`FsError::Io`] if there is no thread, the work
+    /// Returns [`FsError::Interrupted`] if the run or its process must end, and [`FsError::Io`] if there is no thread, the work
     /// panics, or a reader without a run has waited as long as a run may take.
     pub(crate) fn wait<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, FsError> {
         enum Said<T> {

@@ -1,7 +1,7 @@
-//! Whole trees between a host directory and the sandbox: copies, made by the embedding program and by nobody else.
+//! Copies of whole trees between a host directory and the sandbox, made only by the embedding program.
 //!
-//! Neither direction ever follows a symbolic link on the host. Going out, nothing is overwritten, and a link that could
-//! lead out of the copy is left behind (A7: what is planted must not act).
+//! Neither direction ever follows a symbolic link on the host. An export overwrites nothing, and a link that could lead out of
+//! the copy is skipped (A7: planted files must not act).
 
 use std::fs::FileTimes;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use super::{Node, ROOT_NODE, View};
 use crate::Error;
 use crate::defaults::USER;
 
-/// What a copy of a tree brought; see [`Sandbox::import_tree`](crate::Sandbox::import_tree).
+/// The result of copying a tree; see [`Sandbox::import_tree`](crate::Sandbox::import_tree).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeCopy {
     /// Regular files.
@@ -28,18 +28,18 @@ pub struct TreeCopy {
     pub directories: u64,
     /// Symbolic links.
     pub symlinks: u64,
-    /// Bytes of the files.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
-    /// Paths below the top that were left behind: devices, pipes, sockets, names that are no UTF-8, files with keys; on the
-    /// way out, links that lead out of the tree.
+    /// Skipped paths, relative to the top: devices, pipes, sockets, names that are not UTF-8, files with keys; in an export also
+    /// links that lead out of the tree.
     pub skipped: Vec<String>,
 }
 
-/// Copied at a time.
+/// Number of bytes copied at once.
 const COPY_BYTES: usize = 256 << 10;
-/// The permissions of directories that are made on the host.
+/// The permissions of directories created on the host.
 const DIRECTORY_MODE: u32 = 0o755;
-/// Skipped paths that are named.
+/// Maximum number of listed skipped paths.
 const SKIPPED_MAX: usize = 1_000;
 
 impl TreeCopy {
@@ -54,7 +54,7 @@ fn below(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }
 
-/// Copies what is in a host directory into a directory of the sandbox, which exists.
+/// Copies the content of a host directory to an existing directory of the sandbox.
 pub(crate) fn import_tree(host: &HostDirectory, view: &View<Transaction>, guest: &str) -> Result<TreeCopy, Error> {
     let failed = |path: &str| {
         let path = format!("{}/{path}", guest.trim_end_matches('/'));
@@ -89,7 +89,7 @@ pub(crate) fn import_tree(host: &HostDirectory, view: &View<Transaction>, guest:
     Ok(copy)
 }
 
-// A directory that is there is used. A file or link is replaced by another, and a directory is not.
+// An existing directory is used. A file or link is replaced, a directory is not.
 fn bring(
     host: &HostDirectory,
     (from, name, kind, mode): (&Dir, &str, FileType, u32),
@@ -146,8 +146,8 @@ fn fill(view: &View<Transaction>, node: Node, file: &File) -> Result<u64, FsErro
     }
 }
 
-/// Copies what a directory of the sandbox shows into a host directory, made if it is missing. The fixed world is in every sandbox
-/// and left out, and so is what has a name that `is_refused`.
+/// Copies the content of a directory of the sandbox to a host directory, which is created if missing. The fixed world is in every
+/// sandbox and omitted, and so are names that `is_refused` accepts.
 pub(crate) fn export_tree<R: Rows>(
     view: &View<R>,
     guest: &str,
@@ -167,8 +167,8 @@ pub(crate) fn export_tree<R: Rows>(
         }
         let child = found.path.get(guest.trim_end_matches('/').len() + 1..).unwrap_or_default();
         let (directory, name) = child.rsplit_once('/').unwrap_or(("", child));
-        // Names are checked when they are read from the database, and `cap-std` follows none that leads out of the target.
-        // One that is a path gets neither there nor anywhere else in the target, wherever it comes from.
+        // Names are checked when they are read from the database, and `cap-std` follows none that leads out of the target. A name
+        // that is a path cannot reach anything, wherever it comes from.
         let name = component(name).map_err(|error| unread(found.path, error))?;
         if is_refused(name) {
             copy.skip(child.to_owned());
@@ -238,7 +238,7 @@ pub(super) fn empty_into<R: Rows>(
     }
 }
 
-// A directory that is there already is used; a link to one is not.
+// An existing directory is used; a link to one is not.
 pub(super) fn make_directory(dir: &Dir, name: &str) -> io::Result<()> {
     match dir.create_dir_with(name, DirBuilder::new().mode(DIRECTORY_MODE)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.symlink_metadata(name)?.is_dir() => Ok(()),
@@ -246,14 +246,14 @@ pub(super) fn make_directory(dir: &Dir, name: &str) -> io::Result<()> {
     }
 }
 
-/// Where a tree goes.
+/// The destination of a tree.
 pub(super) struct Target<'a> {
     root: Dir,
     path: &'a Path,
 }
 
 impl<'a> Target<'a> {
-    // The path is the embedder's own word: its links are followed.
+    // The path comes from the embedder, so its links are followed.
     pub(super) fn open(path: &'a Path) -> Result<Self, Error> {
         let open = || {
             match std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), DIRECTORY_MODE).create(path) {
@@ -277,8 +277,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether a link in a directory so many levels below the top leads to something in the tree, whatever else is a link
-/// there: it may go up first, not beyond the top, and then only down.
+/// Returns whether a link in a directory at this depth leads to something in the tree, whatever else is a link there: it may go
+/// up first, not beyond the top, and then only down.
 pub(crate) fn stays_inside(target: &str, depth: usize) -> bool {
     if target.starts_with('/') || target.is_empty() {
         return false;
@@ -308,7 +308,7 @@ mod tests {
         check("..", 0, false);
         check("../a", 0, false);
         check("/etc/passwd", 5, false);
-        // `a/d` may be a link itself: what is above it is anywhere.
+        // `a/d` may be a link itself, so its parent can be anywhere.
         check("a/d/../../x", 3, false);
         check("", 1, false);
     }

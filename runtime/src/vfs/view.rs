@@ -1,7 +1,7 @@
-//! The one way to a sandbox's files: rows, the fixed world around them, mounts and the other name of the root, as one tree.
+//! The only access to a sandbox's files: rows, the fixed world around them, mounts and the other name of the root, as one tree.
 //!
-//! What the rows are decides what can be done: a [`Reader`](sqlite_fs::Reader) is the last committed state and never waits for
-//! a command, a [`Transaction`] is a run and can change them. (A past version will be the third.)
+//! The kind of rows determines what can be done: a [`Reader`](sqlite_fs::Reader) is the last committed state and never waits for
+//! a command, a [`Transaction`] is a run and can change them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,37 +19,37 @@ use crate::host::Prepared;
 use crate::programs::Programs;
 use crate::{Cancel, Error};
 
-/// Device number of the database's files: any constant that is not the fixed world's.
+/// Device number of the database's files: any constant other than the fixed world's.
 const ROWS_DEVICE: u64 = 1;
 
-/// What a directory says its size is, as on ext4: programs take 0 for "empty".
+/// The size of a directory, as on ext4, because programs interpret 0 as "empty".
 const DIRECTORY_SIZE: u64 = 4096;
 
 /// The program that calls functions of the embedding program.
 pub(crate) const TOOL: &str = "tool";
 
-// The root directory also shows the fixed world's names: first those, under cookies no row can have, then the rows that
-// they do not hide.
+// The root directory also shows the fixed world's names: first those, with cookies that no row can have, then the rows that they
+// do not hide.
 pub(super) const FIXED_COOKIES: u64 = 1 << 62;
 
-/// What all views of a sandbox have in common.
+/// The common part of all views of a sandbox.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     /// The world around the rows.
     pub(crate) world: &'static Fixed,
     /// What is mounted.
     pub(crate) mounts: Arc<[MountPoint]>,
-    /// How long sources that are slow are waited for.
+    /// The time limit of slow sources.
     pub(crate) patience: Patience,
-    /// Another name under which the root directory is seen in itself.
+    /// Another name under which the root directory appears in itself.
     pub(crate) alias: Option<Arc<str>>,
-    /// Functions of the embedding program, which are found beside the program that calls them.
+    /// Functions of the embedding program, found next to the program that calls them.
     pub(crate) tools: Arc<[String]>,
-    /// Programs that this sandbox alone has.
+    /// Programs that only this sandbox has.
     pub(crate) programs: Arc<Programs>,
-    /// Whether redirections, `touch` and `tee` create the directories above their files, as LocalSandbox's shell does.
+    /// Whether redirections, `touch` and `tee` create missing parent directories, as in LocalSandbox's shell.
     pub(crate) creates_parents: bool,
-    /// Who may see and do what.
+    /// The access restrictions.
     pub(crate) binding: Binding,
 }
 
@@ -69,7 +69,7 @@ impl Default for Scope {
 }
 
 impl Scope {
-    /// The same for a run, whose end is the end of every wait for a source.
+    /// Returns the same for a run, whose end ends every wait for a source.
     pub(crate) fn of_run(&self, cancel: &Cancel) -> Self {
         let patience = Patience { cancel: cancel.clone(), ..self.patience.clone() };
         Self { patience, ..self.clone() }
@@ -80,21 +80,21 @@ impl Scope {
 pub(crate) struct View<R> {
     pub(super) rows: R,
     fixed: &'static Fixed,
-    /// `None` when nothing is mounted, which then costs nothing.
+    /// `None` if nothing is mounted, which then costs nothing.
     pub(super) mounts: Option<Box<Mounts>>,
     alias: Option<Arc<str>>,
     tools: Arc<[String]>,
     programs: Arc<Programs>,
     creates_parents: bool,
     pub(super) principal: Principal,
-    /// The rules of policies; `None` when there are none, which then costs nothing.
+    /// The rules of policies; `None` if there are none, which then costs nothing.
     pub(super) guard: Option<Box<Guard>>,
-    /// Held from looking where a file ends to writing there: nothing of two that append at once is lost.
+    /// Held from finding the end of a file to writing there, so that concurrent appends lose nothing.
     pub(super) appending: Mutex<()>,
 }
 
 impl<R: Rows> View<R> {
-    /// The files as these rows have them. A mount point that is not there is not shown.
+    /// Creates the view of these rows. A missing mount point is not shown.
     pub(crate) fn new(rows: R, scope: &Scope) -> Result<Self, FsError> {
         let mounts = match &*scope.mounts {
             [] => None,
@@ -115,12 +115,12 @@ impl<R: Rows> View<R> {
         })
     }
 
-    /// Operations on whole files by path, as the sandbox's user.
+    /// Returns operations on whole files by path, as the sandbox's user.
     pub(crate) fn fs(&self) -> Fs<'_, Self> {
         Fs::new(self).owner(USER)
     }
 
-    /// Does several things on one state.
+    /// Runs several operations on one state.
     pub(crate) fn at_one_state<T>(&self, work: impl FnOnce(&Self) -> Result<T, Error>) -> Result<T, Error> {
         let mut done = None;
         self.rows
@@ -132,12 +132,12 @@ impl<R: Rows> View<R> {
         done.unwrap_or_else(|| Err(sqlite_fs::Error::Busy.into()))
     }
 
-    /// What sources complained about: paths and reasons.
+    /// Returns the error messages of sources: paths and reasons.
     pub(crate) fn complaints(&self) -> Vec<(String, String)> {
         self.mounts.as_ref().map(|mounts| mounts.complaints()).unwrap_or_default()
     }
 
-    /// An error of this view with the reason of the source that is behind it.
+    /// Adds the reason of the source to an error of this view.
     pub(crate) fn explain(&self, error: Error) -> Error {
         match (error.fs_error(), self.complaints().pop()) {
             (Some(source), Some((path, reason))) => Error::Source { path, reason, source },
@@ -145,7 +145,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// The lines of `/proc/mounts`.
+    /// Returns the lines of `/proc/mounts`.
     pub(crate) fn mount_lines(&self) -> String {
         let mounted = self.mounts.as_ref().map(|mounts| mounts.lines()).unwrap_or_default();
         let plain = |path: &str| path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
@@ -154,7 +154,7 @@ impl<R: Rows> View<R> {
         format!("sandlite / sandlite rw,relatime 0 0\n{mounted}")
     }
 
-    /// The metadata of a node as a guest sees it. A descriptor has none here: its process knows.
+    /// Returns the metadata of a node as a guest sees it. A descriptor has none here: its process knows it.
     pub(crate) fn attributes(&self, node: Node) -> Result<Stat, FsError> {
         match self.current(node) {
             Node::Row(ino) => self.rows.stat(ino).map(|row| self.of_row(row)),
@@ -167,8 +167,8 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// Asks the policy about an operation on a node, by where it is. What rules say is asked before, about the node that the
-    /// caller named ([`allow`](Self::allow)): a file can be created in a directory that itself may not be changed.
+    /// Checks an operation on a node by its location. Rules are checked before, on the node that the caller named
+    /// ([`allow`](Self::allow)): a file can be created in a directory that itself may not be changed.
     pub(super) fn decide(&self, node: Node, operation: Operation) -> Result<(), FsError> {
         policy::decide(self.principal, self.place(node)?, operation)
     }
@@ -193,29 +193,29 @@ impl<R: Rows> View<R> {
         if self.principal == Principal::Guest { self.mounts()?.may_search(dir) } else { Ok(()) }
     }
 
-    /// Whether a name of a directory of rows is the fixed world's or the root's other one.
+    /// Returns whether a name in a directory of rows is the fixed world's or the root's other one.
     pub(super) fn is_fixed_name(&self, dir: u64, name: &str) -> bool {
         dir == ROOT && (self.fixed.lookup(Fixed::ROOT, name).is_some() || self.alias.as_deref() == Some(name))
     }
 
-    /// Checks whether a file of this mode may be opened so.
+    /// Checks whether a file with this mode may be opened in this way.
     pub(crate) fn may_open(&self, node: Node, mode: u32, read: bool, write: bool, grow: bool) -> Result<(), FsError> {
         let operation = Operation::Open { mode, read, write, grow };
         self.allow(node, operation)?;
         self.decide(node, operation)
     }
 
-    /// Whether a name in the root directory is the fixed world's.
+    /// Returns whether a name in the root directory is the fixed world's.
     pub(super) fn is_fixed(&self, name: &str) -> bool {
         self.fixed.lookup(Fixed::ROOT, name).is_some()
     }
 
-    /// Whether the number in an entry is a row's: those of host files are made up.
+    /// Returns whether the number in an entry is a row's: those of host files are synthetic.
     pub(super) fn is_row(&self, ino: u64) -> bool {
         self.mounts.is_none() || ino < HOST_INODES
     }
 
-    /// The entries of a directory, hidden ones included.
+    /// Returns the entries of a directory, including hidden ones.
     pub(super) fn all_entries(&self, dir: Node, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
         match self.current(dir) {
             Node::Row(ino) => match self.lower_of(ino) {
@@ -229,7 +229,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    // A program that may not be started is not there.
+    // A program that may not be started does not exist.
     fn is_started(&self, (node, _): (Node, FileType)) -> bool {
         match self.thing(node) {
             Some(Thing::Program(_, program)) => self.may_start(program),
@@ -244,7 +244,7 @@ impl<R: Rows> View<R> {
             dev: ROWS_DEVICE,
             ino: row.ino,
             mode: row.mode,
-            // It would count the directories that are hidden.
+            // It would count hidden directories.
             nlink: if is_dir && self.hides() { 1 } else { row.nlink },
             uid: row.uid,
             gid: row.gid,
@@ -256,32 +256,32 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// What is known of the content of a node without reading it.
+    /// Returns the cached facts about the content of a node.
     pub(crate) fn content(&self, node: Node, stat: &sqlite_fs::Stat) -> Option<Content> {
         matches!(self.current(node), Node::Row(_)).then(|| self.rows.content(stat))?
     }
 
-    /// Keeps what whoever has read all of a node knows of it.
+    /// Caches facts about a node that was read completely.
     pub(crate) fn keep_content(&self, node: Node, stat: &sqlite_fs::Stat, content: Content) {
         if matches!(self.current(node), Node::Row(_)) {
             self.rows.keep_content(stat, content);
         }
     }
 
-    /// Whether the program of this name is a function of the embedding program: no other program has the name.
+    /// Returns whether the program with this name is a function of the embedding program: no other program has the name.
     pub(crate) fn is_tool(&self, name: &str) -> bool {
         self.may_start(name)
             && self.tools.iter().any(|tool| tool == name)
             && guests::programs().all(|(program, _)| program != name)
     }
 
-    /// The program that this sandbox alone has at a node.
+    /// Returns the program that only this sandbox has at a node.
     pub(crate) fn own_program(&self, node: Node) -> Option<&Prepared> {
         let Node::Fixed(id) = node else { return None };
         self.programs.get(id.own_number()?).map(|(_, prepared)| prepared)
     }
 
-    // What the file of such a program says: a copy of it is the same program, as for all programs.
+    // The content of such a program's file: a copy of it is the same program, as for all programs.
     fn own_file(&self, id: FixedId) -> Option<Vec<u8>> {
         self.programs.get(id.own_number()?).map(|(name, _)| abi::program::file(name))
     }
@@ -304,12 +304,12 @@ impl<R: Rows> View<R> {
         Ok(entries)
     }
 
-    /// Whether redirections create the directories above their files.
+    /// Returns whether redirections create missing parent directories.
     pub(crate) fn creates_parents(&self) -> bool {
         self.creates_parents
     }
 
-    /// What a node of the fixed world is; `None` for rows.
+    /// Returns the kind of a node of the fixed world; `None` for rows.
     pub(crate) fn thing(&self, node: Node) -> Option<&'static Thing> {
         match node {
             Node::Fixed(id) => Some(self.fixed.thing(id)),
@@ -325,7 +325,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// Names of a directory made of rows, and of the fixed world if it is the root.
+    /// Returns the names of a directory of rows, and of the fixed world if it is the root.
     pub(super) fn readdir_rows(&self, dir: u64, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
         if dir != ROOT {
             return self.rows.readdir(dir, cookie, limit);
@@ -343,53 +343,53 @@ impl<R: Rows> View<R> {
 }
 
 impl View<Reader> {
-    /// The rows that it is made over, for what is not a file.
+    /// Returns the underlying rows, for data other than files.
     pub(crate) fn reader(&self) -> &Reader {
         &self.rows
     }
 }
 
 impl View<Transaction> {
-    /// The files as a run sees and changes them, with the directories that mounts are at.
+    /// Creates the view of a run, with its mount points.
     pub(crate) fn of_run(rows: Transaction, scope: &Scope) -> Result<Self, FsError> {
         mounts::make_mount_points(&scope.mounts, &rows)?;
         Self::new(rows, scope)
     }
 
-    /// The files of nobody: those of an empty database.
+    /// Creates the view of an empty database.
     pub(crate) fn of_nothing() -> Result<Self, sqlite_fs::Error> {
         Ok(Self::new(Database::options().open()?.begin(None)?, &Scope::default())?)
     }
 
-    /// The same as guests see it: the user's permission bits count.
+    /// Applies the user's permission bits, as for guests.
     pub(crate) fn for_guests(self) -> Result<Self, sqlite_fs::Error> {
         self.rows.obey_modes(true)?;
         Ok(Self { principal: Principal::Guest, ..self })
     }
 
-    /// The end of [`for_guests`](Self::for_guests): from here on it is the host's.
+    /// Ends [`for_guests`](Self::for_guests): from here on it is the host's.
     pub(crate) fn after_guests(self) -> Result<Self, sqlite_fs::Error> {
         self.rows.obey_modes(false)?;
         Ok(Self { principal: Principal::Embedder, ..self })
     }
 
-    /// What overlays did so far.
+    /// Returns the changes of overlays so far.
     pub(crate) fn overlay_changes(&self) -> OverlayChanges {
         let changes = self.mounts.as_ref().map(|mounts| mounts.changes.lock().unwrap_or_else(PoisonError::into_inner).clone());
         changes.unwrap_or_default()
     }
 
-    /// The content of a row, whatever the rules of this view say: for the owner's own functions.
+    /// Returns the content of a row, regardless of the rules of this view: for the owner's own functions.
     pub(crate) fn rows_content(&self, path: &str) -> Result<Vec<u8>, sqlite_fs::Error> {
         self.rows.fs().read(path)
     }
 
-    /// The run's transaction.
+    /// Returns the run's transaction.
     pub(crate) fn transaction(&self) -> &Transaction {
         &self.rows
     }
 
-    /// Gives the transaction back when the run is over.
+    /// Returns the transaction when the run has ended.
     pub(crate) fn into_transaction(self) -> Transaction {
         self.rows
     }
@@ -406,7 +406,7 @@ impl View<Transaction> {
         }
     }
 
-    /// The end of a [`hold`](Self::hold).
+    /// Ends a [`hold`](Self::hold).
     pub(crate) fn release(&self, node: Node) {
         let row = match (node, &self.mounts) {
             (Node::Row(ino), _) => Some(ino),
@@ -481,7 +481,7 @@ impl<R: Rows> Tree for View<R> {
         match self.current(dir) {
             Node::Row(ino) => self.rows.search(ino),
             Node::Host(id) => self.may_search(id),
-            // The fixed world is open to all.
+            // The fixed world is accessible to all.
             Node::Fixed(_) | Node::Descriptor(_) => Ok(()),
         }
     }
@@ -525,7 +525,7 @@ impl<R: Rows> Volume for View<R> {
         let mut cookie = cookie;
         loop {
             let entries = self.all_entries(dir, cookie, limit)?;
-            // An empty list is the end: one that is hidden as a whole is not.
+            // An empty list means the end, so a page of only hidden names must not be empty.
             let Some(last) = entries.last() else { return Ok(entries) };
             cookie = last.cookie;
             let seen: Vec<Entry> = match dir {
@@ -557,7 +557,7 @@ impl<R: Rows> Volume for View<R> {
         matches!(node, Node::Fixed(_) | Node::Descriptor(_))
     }
 
-    // How deep a mounted directory is, its own system says.
+    // The depth of a mounted directory is limited by its own system.
     fn enter(&self, bounds: &mut Bounds<Node>, dir: Node, depth: usize) -> Result<(), FsError> {
         let node = self.current(dir);
         let depth = if matches!(node, Node::Row(_)) && self.mounts.is_none() { depth } else { 0 };

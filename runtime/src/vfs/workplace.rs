@@ -1,8 +1,8 @@
-//! A host directory that is changed, all of it or nothing: what the embedding program has reviewed and applies.
+//! Changes to a host directory, all or none: for changes that the embedding program has reviewed and applies.
 //!
-//! Everything is reached name by name from the open directory, and no step follows a symbolic link, so nothing outside of it
-//! is touched (T-ISO-03). New files are first written into a directory of our own inside of it; what they replace is kept there
-//! until everything is in its place. An error puts everything back.
+//! Everything is reached name by name from the open directory, and no step follows a symbolic link, so nothing outside it is
+//! touched (T-ISO-03). New files are first written to a private directory inside it; replaced files are kept there until all
+//! changes are made. An error restores everything.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ use super::{Node, View};
 use crate::Error;
 use crate::random::Random;
 
-/// What the directory is called that new and replaced files are in meanwhile.
+/// The name of the directory for new and replaced files.
 const STAGE: &str = ".sandlite-apply-";
 
-/// Copied and compared at a time.
+/// Number of bytes copied and compared at once.
 const PIECE: usize = 64 << 10;
 
-/// The permissions of new files and directories: what a program of the sandbox chose is not taken over.
+/// The permissions of new files and directories: those chosen by a program of the sandbox are not used.
 const FILE_MODE: u32 = 0o644;
 const PROGRAM_MODE: u32 = 0o755;
 
@@ -35,7 +35,7 @@ pub(crate) struct Workplace {
     path: PathBuf,
 }
 
-/// What is at a path of the directory.
+/// The content of a path in the directory.
 pub(crate) enum There {
     /// Nothing.
     Nothing,
@@ -43,9 +43,9 @@ pub(crate) enum There {
     Directory,
     /// A regular file.
     File(HostFile),
-    /// A symbolic link, and where it leads.
+    /// A symbolic link, and its target.
     Link(String, Mark),
-    /// Something that is not touched: a device, a pipe, a socket, or what is on another filesystem.
+    /// Something that is not touched: a device, a pipe, a socket, or a path on another filesystem.
     Other,
 }
 
@@ -53,13 +53,13 @@ pub(crate) enum There {
 pub(crate) struct HostFile {
     file: File,
     mark: Mark,
-    /// Bytes.
+    /// Size in bytes.
     pub(crate) size: u64,
     /// Whether its owner may execute it.
     pub(crate) is_executable: bool,
 }
 
-/// By what a file is known again.
+/// The identity of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     ino: u64,
@@ -79,10 +79,10 @@ impl Mark {
     }
 }
 
-/// What a path is to become.
+/// The new state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Becomes {
-    /// Nothing: it is removed. A directory stays if something else is in it.
+    /// Nothing: it is removed. A directory remains if it contains other files.
     Nothing,
     /// A directory.
     Directory,
@@ -92,7 +92,7 @@ pub(crate) enum Becomes {
     Link(String),
 }
 
-/// What was found at a path, as far as it has to be found again.
+/// The state found at a path, as far as it must be unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Was {
     Nothing,
@@ -100,18 +100,18 @@ pub(crate) enum Was {
     Leaf(Mark),
 }
 
-/// One path that changes.
+/// A changed path.
 pub(crate) struct Planned {
     /// The path below the directory: plain names.
     pub(crate) relative: String,
-    /// What was found there.
+    /// The state found there.
     pub(crate) was: Was,
-    /// What it becomes.
+    /// Its new state.
     pub(crate) becomes: Becomes,
 }
 
 impl There {
-    /// What has to be found again; `None` for what is not touched.
+    /// Returns the state that must be unchanged; `None` if it is not touched.
     pub(crate) fn was(&self) -> Option<Was> {
         match self {
             Self::Nothing => Some(Was::Nothing),
@@ -144,8 +144,8 @@ impl HostFile {
 }
 
 impl Workplace {
-    /// Opens a directory that exists. Sensitive ones are refused as they are for mounts, and so are the names in it that are hidden
-    /// there: those of keys, and the sandbox's own database.
+    /// Opens an existing directory. Sensitive ones are rejected as for mounts, and so are names that are hidden there: those of
+    /// keys, and the sandbox's own database.
     pub(crate) fn open(mut directory: HostDirectory, path: &Path, database: Option<&Path>) -> Self {
         if let Some(file) = database {
             directory.hide(file);
@@ -153,7 +153,7 @@ impl Workplace {
         Self { directory, path: path.to_owned() }
     }
 
-    /// Returns why a path is never changed, if it is not.
+    /// Returns the reason a path is never changed, if any.
     pub(crate) fn refuses(&self, relative: &str) -> Option<&'static str> {
         let (mut above, mut names) = (String::new(), relative.split('/'));
         names.find_map(|name| {
@@ -181,12 +181,12 @@ impl Workplace {
         Ok((self.directory.descend(above)?, component(name)?.to_owned()))
     }
 
-    /// What is at a path.
+    /// Returns the state of a path.
     pub(crate) fn look(&self, relative: &str) -> Result<There, Error> {
         let (dir, name) = match self.parent(relative) {
             Ok(found) => found,
             Err(FsError::NoEntry) => return Ok(There::Nothing),
-            // Something else is where a directory would have to be, a link for example: nothing below it is ours.
+            // A parent directory is something else, for example a link: nothing below it is ours.
             Err(FsError::NotDirectory) => return Ok(There::Nothing),
             Err(error) => return Err(self.failed(relative, io::Error::other(error))),
         };
@@ -216,7 +216,7 @@ impl Workplace {
         Ok(There::File(HostFile { file, mark: Mark::of(&metadata), size: metadata.len(), is_executable }))
     }
 
-    /// The names in a directory.
+    /// Returns the names in a directory.
     pub(crate) fn names(&self, relative: &str) -> Result<Vec<String>, Error> {
         let list = || -> io::Result<Vec<String>> {
             let dir = self.directory.descend(relative).map_err(io::Error::other)?;
@@ -225,8 +225,8 @@ impl Workplace {
         list().map_err(|source| self.failed(relative, source))
     }
 
-    /// Makes all changes, or none: then the error says why, and what could not be put back. The paths are sorted; each directory
-    /// comes before what is in it. Returns the directories that stayed because something else is in them.
+    /// Makes all changes, or none: then the error has the reason, and the paths that could not be restored. The paths are sorted;
+    /// each directory comes before its content. Returns the directories that remain because they contain other files.
     pub(crate) fn change(&self, view: &View<Reader>, planned: &[Planned]) -> Result<Vec<String>, Error> {
         let stage = Stage::make(self)?;
         let mut made = Made { place: self, stage: &stage, done: Vec::new(), kept: Vec::new() };
@@ -242,7 +242,7 @@ impl Workplace {
     }
 }
 
-// Names under which git could find a repository, on filesystems that do not tell case or trailing dots apart too.
+// Names under which git could find a repository, also on filesystems that ignore case or trailing dots.
 fn is_git(name: &str) -> bool {
     // Characters that HFS+ ignores.
     let ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
@@ -311,7 +311,7 @@ fn old_name(number: usize) -> String {
     format!("old-{number}")
 }
 
-// A file that was there keeps its permissions, but for those to execute it.
+// An existing file keeps its permissions, except for those to execute it.
 fn mode_of(was: Was, is_program: bool) -> u32 {
     match (was, is_program) {
         (Was::Leaf(mark), true) if mark.mode & 0o170_000 == 0o100_000 => mark.mode & 0o777 | (mark.mode & 0o444) >> 2,
@@ -321,11 +321,11 @@ fn mode_of(was: Was, is_program: bool) -> u32 {
     }
 }
 
-/// What was done to a path, to be taken back.
+/// A change to a path, to be reverted.
 enum Done {
     /// It was moved to the stage.
     Moved(usize),
-    /// A copy of its name is in the stage, and a new file in its place.
+    /// A hard link to it is in the stage, and a new file in its place.
     Replaced(usize),
     /// A file or a link is new.
     Created,
@@ -344,14 +344,14 @@ struct Made<'a> {
 
 impl Made<'_> {
     fn put_in_place(&mut self, planned: &[Planned]) -> Result<(), Error> {
-        // What goes, goes first and from the leaves up: another kind of file may take its place.
+        // Removals come first, from the leaves up, because another type of file may take their place.
         for (number, one) in planned.iter().enumerate().rev() {
             let failed = |source| self.place.failed(&one.relative, source);
             match (one.was, &one.becomes) {
                 (Was::Leaf(mark), Becomes::Nothing | Becomes::Directory | Becomes::Link(_)) => {
                     self.move_away(number, &one.relative, mark).map_err(failed)?;
                 }
-                // A link, or whatever else is not a file, cannot be replaced in one step.
+                // A link, or anything else that is not a file, cannot be replaced in one step.
                 (Was::Leaf(mark), Becomes::File(..)) if mark.mode & 0o170_000 != 0o100_000 => {
                     self.move_away(number, &one.relative, mark).map_err(failed)?;
                 }
@@ -408,7 +408,7 @@ impl Made<'_> {
         let (dir, name) = self.parent(relative)?;
         same(&dir.symlink_metadata(&name)?, mark)?;
         if dir.hard_link(&name, &self.stage.dir, old_name(number)).is_err() {
-            // Not every filesystem has links.
+            // Not every filesystem supports links.
             self.move_away(number, relative, mark)?;
             return self.create(number, relative);
         }
@@ -418,7 +418,7 @@ impl Made<'_> {
         Ok(())
     }
 
-    // What has appeared there meanwhile is not replaced.
+    // A file that has appeared there meanwhile is not replaced.
     fn create(&mut self, number: usize, relative: &str) -> io::Result<()> {
         let (dir, name) = self.parent(relative)?;
         match self.stage.dir.hard_link(new_name(number), &dir, &name) {
@@ -435,7 +435,7 @@ impl Made<'_> {
         Ok(())
     }
 
-    // Takes back what was done, last things first, and says what that came to.
+    // Reverts the changes, last ones first, and reports the result.
     fn put_back(&mut self, error: Error) -> Error {
         let mut left = Vec::new();
         for (done, relative) in std::mem::take(&mut self.done).into_iter().rev() {
@@ -459,7 +459,7 @@ impl Made<'_> {
         let names = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let kept = self.place.path.join(&self.stage.name);
         Error::Invalid(format!(
-            "{}; {names} could not be put back: what was there is in `{}`",
+            "{}; {names} could not be restored: the previous content is in `{}`",
             error.causes().join(": "),
             kept.display()
         ))
@@ -471,7 +471,7 @@ fn is_not_empty(error: &io::Error) -> bool {
 }
 
 fn same(metadata: &Metadata, mark: Mark) -> io::Result<()> {
-    if Mark::of(metadata) == mark { Ok(()) } else { Err(io::Error::other("it was changed at this very moment")) }
+    if Mark::of(metadata) == mark { Ok(()) } else { Err(io::Error::other("it was changed concurrently")) }
 }
 
 #[cfg(test)]
@@ -489,7 +489,7 @@ mod tests {
         }
     }
 
-    /// A directory, the sandbox's files, and what is planned: everything changes, and the last file is not the one that was seen.
+    /// A directory, the sandbox's files, and a plan in which everything changes and the last file is not the one that was seen.
     fn planned(directory: &Path) -> (Workplace, View<Reader>, Vec<Planned>) {
         std::fs::create_dir(directory.join("goes")).unwrap();
         for name in ["becomes", "goes/file", "replaced", "zz"] {

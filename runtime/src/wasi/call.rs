@@ -1,4 +1,4 @@
-//! The boundary every host call crosses: memory in hand, fuel debited, panics caught, the dead not let back in.
+//! The boundary of every host call: charges fuel, catches panics, and does not return to ended guests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,10 +7,10 @@ use wasmtime::{AsContextMut, Caller};
 use super::memory::GuestMemory;
 use crate::process::{Ended, Fault, State, settle_fuel};
 
-/// Fuel for crossing into the host at all: about what the crossing costs in guest instructions (T-DOS-12).
+/// Fuel for a host call itself: about its cost in guest instructions (T-DOS-12).
 const BASE_FUEL: u64 = 200;
 
-/// Bytes moved for one unit of fuel.
+/// Number of bytes moved per unit of fuel.
 const BYTES_PER_FUEL: u64 = 16;
 
 /// One call of a guest.
@@ -24,18 +24,18 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Debits the fuel for moving some bytes.
+    /// Charges the fuel for moving some bytes.
     pub(super) fn charge_bytes(&mut self, bytes: usize) {
         self.fuel = self.fuel.saturating_add(bytes as u64 / BYTES_PER_FUEL);
     }
 
-    /// Says that the call may have waited while others ran: the fuel grant is stale.
+    /// Records that the call may have waited while others ran: the fuel grant is stale.
     pub(super) fn may_wait(&mut self) {
         self.waited = true;
     }
 }
 
-/// Does one host call and gives the guest its errno, or ends the guest.
+/// Performs one host call and returns its errno to the guest, or ends the guest.
 pub(super) fn enter(
     mut caller: Caller<'_, State>,
     body: impl FnOnce(&mut Call<'_>) -> Result<(), Fault>,
@@ -43,7 +43,7 @@ pub(super) fn enter(
     enter_again(&mut caller, body)
 }
 
-/// As [`enter`], for a call that goes on afterwards.
+/// Same as [`enter`], for a call that continues afterwards.
 pub(super) fn enter_again(
     caller: &mut Caller<'_, State>,
     body: impl FnOnce(&mut Call<'_>) -> Result<(), Fault>,
@@ -58,7 +58,7 @@ pub(super) fn enter_again(
     answer(result)
 }
 
-/// As [`enter`], for the calls that need the engine itself.
+/// Same as [`enter`], for calls that need the engine itself.
 pub(super) fn enter_engine<T>(
     caller: &mut Caller<'_, State>,
     body: impl FnOnce(&mut Caller<'_, State>) -> Result<T, Fault>,
@@ -73,7 +73,7 @@ pub(super) fn enter_engine<T>(
     }
 }
 
-// Where processes take turns, what each has burnt is known before another one runs, whenever the clock last ticked.
+// If processes take turns, the used fuel is known before another one runs, regardless of the last tick.
 fn settle_for_turns(caller: &mut Caller<'_, State>) -> wasmtime::Result<()> {
     if caller.data().job.turns.is_some() {
         settle_fuel(caller.as_context_mut())?;
@@ -87,10 +87,10 @@ fn leave(caller: &mut Caller<'_, State>, fuel: u64, mut waited: bool) -> wasmtim
     if caller.data().process.must_end() || caller.data().job.is_over() {
         return Err(Ended::Killed.into());
     }
-    // An engine that counts no fuel has none to debit.
+    // An engine without fuel metering has none to charge.
     let Ok(left) = caller.get_fuel() else { return Ok(()) };
     caller.set_fuel(left.saturating_sub(fuel))?;
-    // What the store has not got is the pot's to pay.
+    // Fuel missing in the store is charged to the shared budget.
     if fuel > left {
         caller.data().job.meter.spend_fuel(fuel - left).map_err(|_| Ended::Limit)?;
     }

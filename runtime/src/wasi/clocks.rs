@@ -8,10 +8,10 @@ use crate::process::Fault;
 
 /// `clockid` of the wall clock.
 const REALTIME: u32 = 0;
-/// `clockid`s of the monotonic clock and of CPU time, which guests are told is the same.
+/// `clockid`s of the monotonic clock and of CPU time, which are the same for guests.
 const MONOTONIC: std::ops::RangeInclusive<u32> = 1..=3;
 
-/// How fine the clocks are: one microsecond is all that guests are promised.
+/// The resolution of the clocks: guests get one microsecond.
 const RESOLUTION_NANOS: u64 = 1_000;
 
 /// `clock_res_get`.
@@ -22,7 +22,7 @@ pub(super) fn resolution(call: &mut Call<'_>, clock: u32, out: u32) -> Result<()
     Ok(call.memory.write_u64(out, RESOLUTION_NANOS)?)
 }
 
-/// The time of a clock, in nanoseconds.
+/// Returns the time of a clock, in nanoseconds.
 pub(super) fn now(call: &Call<'_>, clock: u32) -> Result<u64, Errno> {
     match clock {
         REALTIME => Ok(call.state.job.clock.realtime()),
@@ -48,7 +48,7 @@ pub(super) fn yield_now(call: &mut Call<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `random_get`, in pieces, so that a request for a gigabyte does not outlive the deadline.
+/// `random_get`, in pieces, so that a request for a gigabyte does not exceed the deadline.
 pub(super) fn random(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), Fault> {
     call.charge_bytes(length as usize);
     let job = std::sync::Arc::clone(&call.state.job);

@@ -1,12 +1,12 @@
-//! Python's door to the host: one import that takes a request and keeps the answer until it is fetched.
+//! Python's interface to the host: one import that takes a request and keeps the response until it is fetched.
 //!
-//! CPython's module cannot be given new imports, but it has one pair for HTTP (`_bashkit.http` in Python). There is no
-//! network here, so requests of that kind are refused; a request whose method is [`METHOD`] is an operation that
-//! preview1 lacks: processes, pipes, permissions. They mean what the imports of `guests/abi` mean.
+//! New imports cannot be added to CPython's module, but it has one pair for HTTP (`_bashkit.http` in Python). There is no network
+//! here, so such requests are rejected; a request whose method is [`METHOD`] is an operation that preview1 lacks: processes,
+//! pipes, permissions. They have the semantics of the imports of `guests/abi`.
 //!
-//! Layout, little-endian. Request: `method`, `url`, `count u32` + headers, `body`; a string is `length u32` + bytes. The
-//! url names the operation; the body is its numbers, `u32` each, then a path or an encoded [`Request`]. Answer:
-//! `status u32` (an errno, 0 for success), `0 u32`, `body`.
+//! Layout, little-endian. Request: `method`, `url`, `count u32` + headers, `body`; a string is `length u32` + bytes. The URL
+//! names the operation; the body contains its numbers, `u32` each, then a path or an encoded [`Request`]. Response: `status u32`
+//! (an errno, 0 for success), `0 u32`, `body`.
 
 use abi::spawn::Request;
 use abi::{Disposition, Errno, Signal};
@@ -22,24 +22,24 @@ use crate::process::{self, Fault};
 use crate::run::Shown;
 use crate::vfs::Node;
 
-/// The method of requests that are for the host.
+/// The method of requests for the host.
 const METHOD: &[u8] = b"sandlite";
 
-/// Largest request; the preset's limit on command text is checked inside it.
+/// Maximum size of a request; the preset's limit on command text is checked inside it.
 const MAX_REQUEST_BYTES: u32 = 8 << 20;
 
-/// What Python code can display.
+/// The kinds of values that Python code can display.
 const SHOWN: [&str; 4] = ["text/plain", "application/json", "image/png", "image/svg+xml"];
 
-/// What a guest that wants the network is told.
+/// The response to a guest that wants the network.
 const NO_NETWORK: &[u8] = b"there is no network in the sandbox";
 
-/// The request was answered.
+/// The request succeeded.
 const ANSWERED: u32 = 0;
-/// The request was refused; the answer is the reason.
+/// The request was rejected; the response is the reason.
 const REFUSED: u32 = 1;
 
-/// `http_request`: does what is asked and keeps the answer, whose length goes to `out`.
+/// `http_request`: performs the request and keeps the response, whose length is written to `out`.
 pub(super) fn request(call: &mut Call<'_>, pointer: u32, length: u32, timeout: i64, out: u32) -> Result<u32, Fault> {
     call.charge_bytes(length as usize);
     call.memory.bytes(out, 4)?;
@@ -53,7 +53,7 @@ pub(super) fn request(call: &mut Call<'_>, pointer: u32, length: u32, timeout: i
     Ok(code)
 }
 
-/// `http_take`: the answer of the last request, which is then forgotten.
+/// `http_take`: returns the response to the last request, and discards it.
 pub(super) fn take(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), Fault> {
     let answer = std::mem::take(&mut call.state.answer);
     if answer.len() > length as usize || buffer == 0 {
@@ -62,7 +62,7 @@ pub(super) fn take(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), 
     Ok(call.memory.write(buffer, &answer)?)
 }
 
-/// The door of the scientific Python: the same request behind a timeout (`i64`), the same answer.
+/// The interface of the scientific Python: the same request after a timeout (`i64`), the same response.
 pub(super) fn ask(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), Fault> {
     call.charge_bytes(length as usize);
     let bytes = call.memory.copy(pointer, length, MAX_REQUEST_BYTES)?;
@@ -72,7 +72,7 @@ pub(super) fn ask(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), 
     Ok(())
 }
 
-// The name and the body of a request that is for us.
+// The name and the body of a request for us.
 fn operation(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (method, rest) = field(bytes)?;
     let (name, rest) = field(rest)?;
@@ -159,7 +159,7 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
             Ok(encoded(&[std::mem::replace(&mut call.state.umask, mask & 0o777)]))
         }
         b"pipe" => {
-            // Both ends close on exec, as Python's own `os.pipe` has it.
+            // Both ends close on exec, as in Python's own `os.pipe`.
             let (reading, writing) = processes::new_pipe(call, true)?;
             Ok(encoded(&[reading, writing]))
         }
@@ -240,7 +240,7 @@ fn node(call: &Call<'_>, path: &[u8], follow: u32) -> Result<Node, Fault> {
     processes::node_at(call, std::str::from_utf8(path).map_err(|_| Errno::ILSEQ)?, follow)
 }
 
-// `timeout` in milliseconds; negative: none. When it passes, the answer is pid 0.
+// `timeout` in milliseconds; negative: none. When it passes, the result is pid 0.
 fn wait(call: &mut Call<'_>, pid: i32, timeout: i64) -> Result<Vec<u8>, Fault> {
     call.may_wait();
     let which = processes::which_children(call, pid);

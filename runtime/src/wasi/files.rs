@@ -1,4 +1,4 @@
-//! Preview1's `fd_*`: everything that begins with a descriptor.
+//! Preview1's `fd_*`: all functions on a descriptor.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::process::Fault;
 use crate::process::descriptor::{Object, OpenFile, ROOT_DESCRIPTOR, Whence};
 use crate::vfs::{Node, ROOT_NODE, Thing, descriptor_entries};
 
-/// The open file behind a descriptor.
+/// Returns the open file of a descriptor.
 pub(super) fn file(call: &Call<'_>, fd: u32) -> Result<Arc<OpenFile>, Errno> {
     call.state.descriptors.get(fd).map(Arc::clone)
 }
 
-/// The directory behind a descriptor, for `path_*`: 3 is always the root (see `process::descriptor`).
+/// Returns the directory of a descriptor, for `path_*`: 3 is always the root (see `process::descriptor`).
 pub(super) fn directory(call: &Call<'_>, fd: u32) -> Result<Node, Errno> {
     if fd == ROOT_DESCRIPTOR { Ok(ROOT_NODE) } else { file(call, fd)?.directory() }
 }
 
-// What `fd_*` calls see at 3 when a script has put nothing there.
+// The value of 3 in `fd_*` calls if a script has not assigned it.
 fn is_root(call: &Call<'_>, fd: u32) -> bool {
     fd == ROOT_DESCRIPTOR && call.state.descriptors.get(fd).is_err()
 }
@@ -63,8 +63,8 @@ pub(super) fn write(call: &mut Call<'_>, fd: u32, buffers: u32, count: u32, offs
     Ok(call.memory.write_u32(out, total)?)
 }
 
-// Goes through the buffers of a scattered call until one is not used up, or until enough was moved for one call. Once
-// something was moved, a later failure is not told: the guest learns of it at its next call.
+// Processes the buffers of a scattered call until one is not filled, or until enough was moved for one call. Once something was
+// moved, a later failure is not reported: the guest gets it at its next call.
 fn scatter(
     call: &mut Call<'_>,
     buffers: u32,
@@ -109,7 +109,7 @@ pub(super) fn close(call: &mut Call<'_>, fd: u32) -> Result<(), Fault> {
     Ok(call.state.descriptors.close(fd)?)
 }
 
-/// `fd_renumber`: `to` becomes what `fd` was, and `fd` is closed.
+/// `fd_renumber`: moves `fd` to `to`.
 pub(super) fn renumber(call: &mut Call<'_>, fd: u32, to: u32) -> Result<(), Fault> {
     call.state.descriptors.get(to)?;
     call.state.descriptors.duplicate_to(fd, to)?;
@@ -156,7 +156,7 @@ pub(super) fn filestat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fau
     Ok(call.memory.write(out, &types::filestat(&stat))?)
 }
 
-/// The metadata of a descriptor.
+/// Returns the metadata of a descriptor.
 pub(super) fn stat(call: &Call<'_>, fd: u32) -> Result<Stat, Fault> {
     if is_root(call, fd) {
         return Ok(call.state.job.view.attributes(ROOT_NODE)?);
@@ -174,7 +174,7 @@ pub(super) fn set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Result<(), Fa
     }
 }
 
-/// `fd_allocate`: files grow by writing, so only the size can be asked for.
+/// `fd_allocate`: files grow by writing, so only the size can be requested.
 pub(super) fn allocate(call: &mut Call<'_>, fd: u32, offset: u64, length: u64) -> Result<(), Fault> {
     let end = offset.checked_add(length).ok_or(Errno::FBIG)?;
     let stat = stat(call, fd)?;
@@ -193,7 +193,7 @@ pub(super) fn set_times(call: &mut Call<'_>, fd: u32, atime: u64, mtime: u64, fl
     metadata::set_times(call, held.node, atime, mtime, flags)
 }
 
-/// `fd_sync`, `fd_datasync`, `fd_advise`: the command's transaction is what is made durable.
+/// `fd_sync`, `fd_datasync`, `fd_advise`: only the command's transaction is made durable.
 pub(super) fn sync(call: &mut Call<'_>, fd: u32) -> Result<(), Fault> {
     if is_root(call, fd) {
         return Ok(());
@@ -204,7 +204,7 @@ pub(super) fn sync(call: &mut Call<'_>, fd: u32) -> Result<(), Fault> {
     }
 }
 
-/// `fd_prestat_get`: the root directory is the only one there is from the start.
+/// `fd_prestat_get`: the root directory is the only preopened one.
 pub(super) fn prestat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault> {
     if fd != ROOT_DESCRIPTOR {
         return Err(Errno::BADF.into());
@@ -222,10 +222,10 @@ pub(super) fn prestat_name(call: &mut Call<'_>, fd: u32, buffer: u32, length: u3
     }
 }
 
-/// Names read from a directory at a time.
+/// Number of names read from a directory at once.
 const NAMES_PER_STEP: usize = 256;
 
-/// `fd_readdir`: `.` and `..`, then the names; the last entry is cut where the buffer ends.
+/// `fd_readdir`: `.` and `..`, then the names; the last entry is truncated at the end of the buffer.
 pub(super) fn readdir(call: &mut Call<'_>, fd: u32, buffer: u32, length: u32, cookie: u64, out: u32) -> Result<(), Fault> {
     let node = if is_root(call, fd) { ROOT_NODE } else { file(call, fd)?.directory()? };
     list(call, node, (buffer, length), cookie, out)
@@ -260,7 +260,7 @@ pub(super) fn list(call: &mut Call<'_>, node: Node, (buffer, length): (u32, u32)
     Ok(call.memory.write_u32(out, written)?)
 }
 
-// The first two cookies are `.` and `..`; the directory's own begin after them.
+// The first two cookies are `.` and `..`; the directory's own follow.
 const DOTS: u64 = 2;
 
 fn names(call: &Call<'_>, node: Node, cookie: u64) -> Result<Vec<Entry>, Fault> {

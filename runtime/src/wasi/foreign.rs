@@ -1,7 +1,6 @@
-//! Preview1 for modules of the owner, to the letter: rights, directories that are open from the start, paths that stay below the
-//! directory they begin in.
+//! Exact preview1 for custom modules: rights, preopened directories, paths that stay below the directory they start in.
 //!
-//! Our own guests have the functions beside this folder, which know one root at descriptor 3 and no rights. A module of the owner gets
+//! Our own guests use the functions next to this folder, which have one root at descriptor 3 and no rights. A custom module gets
 //! these instead, and nothing of `guests/abi`.
 
 mod files;
@@ -16,10 +15,10 @@ use super::register::{WASI, imports, path, start_and_time};
 use crate::Error;
 use crate::process::{Fault, State};
 
-/// Names that an error lists.
+/// Maximum number of names listed in an error.
 const MISSING_SHOWN: usize = 8;
 
-/// `notsock`, for which no guest of ours has a use.
+/// `notsock`, which our own guests do not use.
 const NOT_SOCKET: u16 = 57;
 
 /// Every function of preview1.
@@ -72,18 +71,18 @@ pub(super) const PREVIEW1: [&str; 46] = [
     "sock_shutdown",
 ];
 
-/// Links preview1 and nothing else.
+/// Links only preview1.
 pub(crate) fn foreign_linker(engine: &Engine) -> Result<Linker<State>, Error> {
     let mut linker = Linker::new(engine);
     register(&mut linker).map_err(Error::engine("registering host functions"))?;
     Ok(linker)
 }
 
-/// Checks that a module is a command of preview1.
+/// Checks that a module is a preview1 command.
 ///
 /// # Errors
 ///
-/// Returns what it lacks, or the imports that are not part of preview1.
+/// Returns the missing exports, or the imports that are not part of preview1.
 pub(crate) fn check(module: &Module) -> Result<(), String> {
     let is_known = |import: &wasmtime::ImportType<'_>| import.module() == WASI && PREVIEW1.contains(&import.name());
     let unknown: Vec<String> = module

@@ -1,14 +1,14 @@
-//! Guest memory: the one door. Every pointer is checked, every length bounded, before anything is touched (R4).
+//! Guest memory. All accesses go through this file: every pointer is checked, every length bounded (R4).
 
 use abi::Errno;
 
-/// Largest single read or write: bounds what one guest call can make the host do before it looks at the clock again.
+/// Maximum size of a single read or write, which bounds the work of one guest call between two checks of the clock.
 pub(super) const MAX_IO_BYTES: u32 = 1 << 20;
 
-/// Most buffers of one scattered read or write, as on Linux.
+/// Maximum number of buffers of one scattered read or write, as on Linux.
 const MAX_BUFFERS: u32 = 1024;
 
-/// Longest path, as on Linux.
+/// Maximum length of a path, as on Linux.
 pub(super) const MAX_PATH_BYTES: u32 = 4096;
 
 /// A guest's linear memory during one call.
@@ -22,26 +22,26 @@ pub(super) struct Buffer {
 }
 
 impl<'a> GuestMemory<'a> {
-    /// The memory behind these bytes.
+    /// Creates the memory of these bytes.
     pub(super) fn new(bytes: &'a mut [u8]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes at a pointer.
+    /// Returns the bytes at a pointer.
     pub(super) fn bytes(&self, pointer: u32, length: u32) -> Result<&[u8], Errno> {
         let start = pointer as usize;
         let end = start.checked_add(length as usize).ok_or(Errno::FAULT)?;
         self.0.get(start..end).ok_or(Errno::FAULT)
     }
 
-    /// The bytes at a pointer, to be written.
+    /// Returns the bytes at a pointer, mutably.
     pub(super) fn bytes_mut(&mut self, pointer: u32, length: u32) -> Result<&mut [u8], Errno> {
         let start = pointer as usize;
         let end = start.checked_add(length as usize).ok_or(Errno::FAULT)?;
         self.0.get_mut(start..end).ok_or(Errno::FAULT)
     }
 
-    /// A copy of the bytes at a pointer, if there are no more than `max`.
+    /// Returns a copy of the bytes at a pointer, if there are no more than `max`.
     pub(super) fn copy(&self, pointer: u32, length: u32, max: u32) -> Result<Vec<u8>, Errno> {
         if length > max {
             return Err(Errno::TOOBIG);
@@ -49,7 +49,7 @@ impl<'a> GuestMemory<'a> {
         Ok(self.bytes(pointer, length)?.to_vec())
     }
 
-    /// A path: at most [`MAX_PATH_BYTES`], UTF-8, without zero bytes.
+    /// Returns a path: at most [`MAX_PATH_BYTES`], UTF-8, without zero bytes.
     pub(super) fn path(&self, pointer: u32, length: u32) -> Result<String, Errno> {
         if length > MAX_PATH_BYTES {
             return Err(Errno::NAMETOOLONG);
@@ -75,7 +75,7 @@ impl<'a> GuestMemory<'a> {
         self.write(pointer, &value.to_le_bytes())
     }
 
-    /// The buffers of a scattered read or write, each inside the memory.
+    /// Returns the buffers of a scattered read or write, each inside the memory.
     pub(super) fn buffers(&self, pointer: u32, count: u32) -> Result<Vec<Buffer>, Errno> {
         if count > MAX_BUFFERS {
             return Err(Errno::INVAL);

@@ -1,4 +1,4 @@
-//! Metadata: what an open file or a path says about itself, and changing it.
+//! Reading and changing the metadata of an open file or a path.
 
 use abi::Errno;
 use abi::stat::{S_IFCHR, S_IFIFO, S_IFREG, Stat};
@@ -12,7 +12,7 @@ use crate::process::Fault;
 use crate::process::descriptor::{Object, OpenFile};
 use crate::vfs::Node;
 
-/// The metadata of an open file.
+/// Returns the metadata of an open file.
 pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Fault> {
     let made_up = |mode, size| Stat { ino: 1, mode, nlink: 1, size, uid: USER.uid, gid: USER.gid, ..Stat::default() };
     match &file.object {
@@ -27,7 +27,7 @@ pub(super) fn of_file(call: &Call<'_>, file: &OpenFile) -> Result<Stat, Fault> {
     }
 }
 
-/// The metadata of a node, which may be one of the caller's descriptors.
+/// Returns the metadata of a node, which may be one of the caller's descriptors.
 pub(super) fn of_node(call: &Call<'_>, node: Node) -> Result<Stat, Fault> {
     match node {
         Node::Descriptor(fd) => of_file(call, call.state.descriptors.get(fd).map_err(|_| Errno::NOENT)?),
@@ -35,7 +35,7 @@ pub(super) fn of_node(call: &Call<'_>, node: Node) -> Result<Stat, Fault> {
     }
 }
 
-/// Sets times as `fstflags` say.
+/// Sets times according to `fstflags`.
 pub(super) fn set_times(call: &mut Call<'_>, node: Node, atime: u64, mtime: u64, flags: u32) -> Result<(), Fault> {
     let now = call.state.job.clock.realtime();
     let chosen = |given: u64, set: u32, set_now: u32| match (flags & set != 0, flags & set_now != 0) {
@@ -49,7 +49,7 @@ pub(super) fn set_times(call: &mut Call<'_>, node: Node, atime: u64, mtime: u64,
     Ok(call.state.job.view.set_times(node, atime, mtime)?)
 }
 
-/// Sets owner and group; `u32::MAX` leaves one as it is.
+/// Sets owner and group; `u32::MAX` leaves one unchanged.
 pub(super) fn chown(call: &Call<'_>, node: Node, uid: u32, gid: u32) -> Result<(), Fault> {
     let given = |id: u32| (id != u32::MAX).then_some(id);
     Ok(call.state.job.view.chown(node, given(uid), given(gid))?)

@@ -1,4 +1,4 @@
-//! Preview1's `path_*`: everything that begins with a directory and a name. Decodes; `process/open.rs` opens.
+//! Preview1's `path_*`: all functions on a directory and a name. This file decodes; `process/open.rs` opens.
 
 use abi::Errno;
 use sqlite_fs::path::{Last, Tree};
@@ -26,12 +26,12 @@ impl PathArgument {
     }
 }
 
-/// What a guest wants done with a link at the end of a path.
+/// Returns how to treat a link at the end of a path.
 pub(super) fn last(lookup_flags: u32) -> Last {
     if lookup_flags & types::LOOKUP_FOLLOW != 0 { Last::Follow } else { Last::NoFollow }
 }
 
-/// How a file is to be opened.
+/// The options for opening a file.
 #[derive(Clone, Copy)]
 pub(super) struct OpenFlags {
     pub(super) lookup: u32,
@@ -123,7 +123,7 @@ pub(super) fn symlink(call: &mut Call<'_>, target: (u32, u32), path: PathArgumen
     Ok(call.state.job.view.symlink_at(&target, base, &text, USER)?)
 }
 
-/// `path_readlink`: cut where the buffer ends.
+/// `path_readlink`: truncated at the end of the buffer.
 pub(super) fn readlink(call: &mut Call<'_>, path: PathArgument, buffer: u32, length: u32, out: u32) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
     let (node, _) = call.state.job.view.find(base, &text, Last::NoFollow)?;

@@ -10,13 +10,13 @@ use super::files;
 use crate::process::Fault;
 use crate::process::descriptor::{OpenFile, wait_ready};
 
-/// Bytes of a subscription.
+/// Size of a subscription, in bytes.
 const SUBSCRIPTION: u32 = 48;
-/// Bytes of an event.
+/// Size of an event, in bytes.
 const EVENT: u32 = 32;
-/// Most subscriptions of one call.
+/// Maximum number of subscriptions of one call.
 const MAX_SUBSCRIPTIONS: u32 = 1024;
-/// `subclockflags`: the time is a moment, not a span.
+/// `subclockflags`: the time is absolute.
 const ABSOLUTE: u16 = 1;
 
 enum Wanted {
@@ -54,7 +54,7 @@ pub(super) fn poll(call: &mut Call<'_>, subscriptions: u32, events: u32, count: 
     let timed_out = if bad_file {
         false
     } else {
-        // A span too long to add up ends with the command anyway.
+        // A duration that overflows ends with the command anyway.
         let until = sleep.and_then(|nanos| call.state.job.clock.after(nanos));
         !wait_ready(&call.state.job, &call.state.process, &files, until)?
     };

@@ -15,7 +15,7 @@ use crate::process::pipe::{CAPACITY, pipe};
 use crate::process::{self, FIRST, Fault, KeptState, MemoryCharge, WaitFor};
 use crate::vfs::{Node, ROOT_NODE};
 
-/// Largest encoded request; the preset's limit on command text is checked inside it.
+/// Maximum size of an encoded request; the preset's limit on command text is checked inside it.
 const MAX_REQUEST_BYTES: u32 = 8 << 20;
 
 fn request(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<Request, Errno> {
@@ -32,13 +32,13 @@ pub(super) fn spawn(call: &mut Call<'_>, pointer: u32, length: u32, out: u32) ->
     Ok(call.memory.write_u32(out, pid)?)
 }
 
-/// `exec`: checked here, so that a program that cannot be run is an errno; done when this instance is gone.
+/// `exec`: checked here, so that a program that cannot be run is an errno; performed after this instance has ended.
 pub(super) fn exec(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), Fault> {
     let request = request(call, pointer, length)?;
     Err(process::exec(&call.state.job, request)?.into())
 }
 
-/// The children that `wait`'s number means.
+/// Returns the children selected by the number of `wait`.
 pub(super) fn which_children(call: &Call<'_>, pid: i32) -> WaitFor {
     match pid {
         1.. => WaitFor::Child(pid.unsigned_abs()),
@@ -66,7 +66,7 @@ pub(super) fn kill(call: &mut Call<'_>, pid: i32, signal: u32) -> Result<(), Fau
         raw => Some(Signal::from_raw(raw).ok_or(Errno::INVAL)?),
     };
     call.state.job.table().signal(call.state.process.pid, pid, signal)?;
-    // Whoever computes looks up at the next tick; make it now.
+    // A computing process checks at the next tick; make it happen now.
     call.state.job.host.interrupt();
     Ok(())
 }
@@ -77,7 +77,7 @@ pub(super) fn signal_action(call: &mut Call<'_>, signal: u32, disposition: u32, 
     Ok(call.memory.write_u32(out, old)?)
 }
 
-/// Sets what a signal does and answers what it did.
+/// Sets the action of a signal and returns the previous one.
 pub(super) fn set_action(call: &mut Call<'_>, signal: u32, disposition: u32) -> Result<u32, Errno> {
     let signal = Signal::from_raw(signal).filter(|signal| ![Signal::KILL, Signal::STOP].contains(signal));
     let disposition = Disposition::from_raw(disposition).ok_or(Errno::INVAL)?;
@@ -123,7 +123,7 @@ pub(super) fn make_pipe(call: &mut Call<'_>, out: u32) -> Result<(), Fault> {
     Ok(call.memory.write_u32(out.checked_add(4).ok_or(Errno::FAULT)?, writing)?)
 }
 
-/// A pipe's two ends, or neither.
+/// Creates both ends of a pipe, or neither.
 pub(super) fn new_pipe(call: &mut Call<'_>, close_on_exec: bool) -> Result<(u32, u32), Errno> {
     let charge = MemoryCharge::take(&call.state.job, CAPACITY).ok_or(Errno::NOMEM)?;
     let (reader, writer) = pipe(Some(charge));
@@ -155,7 +155,7 @@ pub(super) fn cwd(call: &mut Call<'_>, buffer: u32, capacity: u32, out: u32) -> 
     Ok(call.memory.write_u32(out, length)?)
 }
 
-/// `session_load`: how long the state is, and the state itself where there is room for it.
+/// `session_load`: returns the length of the state, and the state itself if it fits.
 pub(super) fn session_load(call: &mut Call<'_>, buffer: u32, capacity: u32, out: u32) -> Result<(), Fault> {
     let session = session(call)?;
     let given = session.given().ok_or(Errno::NOENT)?;
@@ -171,7 +171,7 @@ pub(super) fn session_load(call: &mut Call<'_>, buffer: u32, capacity: u32, out:
 pub(super) fn session_save(call: &mut Call<'_>, pointer: u32, length: u32) -> Result<(), Fault> {
     let session = session(call)?;
     let limit = session.check(length)?;
-    // Held until the command is over.
+    // Held until the command ends.
     if !call.state.job.meter.take_memory(u64::from(length)) {
         return Err(Errno::NOMEM.into());
     }
@@ -194,7 +194,7 @@ fn node(call: &Call<'_>, path: (u32, u32), follow: u32) -> Result<Node, Fault> {
     node_at(call, &call.memory.path(path.0, path.1)?, follow)
 }
 
-/// The node at an absolute path.
+/// Returns the node at an absolute path.
 pub(super) fn node_at(call: &Call<'_>, path: &str, follow: u32) -> Result<Node, Fault> {
     let last = if follow != 0 { Last::Follow } else { Last::NoFollow };
     Ok(call.state.job.view.find(ROOT_NODE, path, last)?.0)
@@ -232,7 +232,7 @@ pub(super) fn chown(call: &mut Call<'_>, path: (u32, u32), follow: u32, uid: u32
     metadata::chown(call, node, uid, gid)
 }
 
-/// `count`: who meets the limit is told once, so that what it has buffered is not lost, and ended the next time.
+/// `count`: a process that reaches the limit is notified once, so that its buffered output is not lost, and ended the next time.
 pub(super) fn count(call: &mut Call<'_>, counter: u32, amount: u32) -> Result<(), Fault> {
     let meter = &call.state.job.meter;
     let within = match Counter::from_raw(counter).ok_or(Errno::INVAL)? {

@@ -1,4 +1,4 @@
-//! The table of imports: every function a guest can call, with the signature wasm knows it by.
+//! The table of imports: every function that a guest can call, with its wasm signature.
 
 use abi::Errno;
 use wasmtime::{Caller, Engine, Linker};
@@ -9,7 +9,7 @@ use super::{clocks, door, files, paths, poll, processes, startup, tools};
 use crate::Error;
 use crate::process::{self, Ended, Fault, State};
 
-/// The module that preview1 is imported from.
+/// The module name of preview1.
 pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
 /// Links every import.
@@ -19,14 +19,14 @@ pub(crate) fn linker(engine: &Engine) -> Result<Linker<State>, Error> {
     Ok(linker)
 }
 
-/// Links every import, and the door of the scientific Python.
+/// Links every import, and the interface of the scientific Python.
 pub(crate) fn scientific_linker(engine: &Engine) -> Result<Linker<State>, Error> {
     let mut linker = linker(engine)?;
     scientific(&mut linker).map_err(Error::engine("registering host functions"))?;
     Ok(linker)
 }
 
-// One line a function: its name, its parameters as wasm has them, and the call.
+// One line per function: its name, its wasm parameters, and the call.
 macro_rules! imports {
     ($linker:ident, $module:expr; $($name:literal ($($argument:ident: $kind:ty),*) => |$call:ident| $body:expr;)*) => {
         $($linker.func_wrap($module, $name, |caller: wasmtime::Caller<'_, $crate::process::State>, $($argument: $kind),*| {
@@ -45,7 +45,7 @@ fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     own(linker)
 }
 
-/// Links what knows nothing of files.
+/// Links functions that are independent of files.
 pub(super) fn start_and_time(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     imports! { linker, WASI;
         "args_sizes_get" (count: u32, bytes: u32) => |call| startup::sizes(call, startup::args, count, bytes);
@@ -95,7 +95,7 @@ fn descriptors(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// A path argument.
+/// Decodes a path argument.
 pub(super) fn path(fd: u32, pointer: u32, length: u32) -> PathArgument {
     PathArgument { fd, pointer, length }
 }
@@ -116,7 +116,7 @@ fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-// There is no network: a guest that looks for one is told so (T-ISO-05).
+// There is no network, which is reported to a guest (T-ISO-05).
 fn sockets(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     imports! { linker, WASI;
         "sock_accept" (_fd: u32, _flags: u32, _out: u32) => |_call| Err(Errno::NOTSUP.into());
@@ -127,7 +127,7 @@ fn sockets(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-// What CPython's module imports besides preview1.
+// The imports of CPython's module besides preview1.
 fn python(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.func_wrap(
         "bashkit",
@@ -138,7 +138,7 @@ fn python(linker: &mut Linker<State>) -> wasmtime::Result<()> {
                 code = door::request(call, request, length, timeout, out)?;
                 Ok(())
             })?;
-            // Past every code that the guest knows: it raises its own error for what went wrong on the way.
+            // Beyond every code that the guest knows: it raises its own error.
             Ok(if errno == 0 { code } else { 1_000 + errno })
         },
     )?;
@@ -148,7 +148,7 @@ fn python(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-// What the module of the scientific Python imports besides preview1: bytes in, bytes out, in memory that the guest allots.
+// The imports of the scientific Python's module besides preview1: bytes in, bytes out, in memory allocated by the guest.
 fn scientific(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.func_wrap_async(
         "host",
@@ -173,7 +173,7 @@ fn scientific(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// What the scientific Python's door answers when the request cannot be answered at all.
+/// The result of the scientific Python's interface if a request cannot be processed at all.
 const REFUSED: i32 = -2;
 
 fn own(linker: &mut Linker<State>) -> wasmtime::Result<()> {
@@ -219,8 +219,8 @@ pub(super) mod tests {
     use super::*;
     use crate::host::Host;
 
-    /// All of `wasi_snapshot_preview1`: a letter for each parameter, `i` for 32 and `l` for 64 bits. All but `proc_exit` answer
-    /// an errno.
+    /// All of `wasi_snapshot_preview1`: a letter for each parameter, `i` for 32 and `l` for 64 bits. All except `proc_exit`
+    /// return an errno.
     pub(crate) const PREVIEW1: [(&str, &str); 46] = [
         ("args_get", "ii"),
         ("args_sizes_get", "ii"),

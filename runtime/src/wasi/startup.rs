@@ -1,4 +1,4 @@
-//! Arguments, environment and the end: what a program asks first and last.
+//! Arguments, environment and exit of a program.
 
 use abi::Errno;
 
@@ -42,12 +42,12 @@ pub(super) fn strings(
     Ok(())
 }
 
-/// The process's arguments.
+/// Returns the process's arguments.
 pub(super) fn args<'a>(call: &'a Call<'_>) -> &'a [Vec<u8>] {
     &call.state.args
 }
 
-/// The process's environment.
+/// Returns the process's environment.
 pub(super) fn environ<'a>(call: &'a Call<'_>) -> &'a [Vec<u8>] {
     &call.state.env
 }

@@ -1,4 +1,4 @@
-//! Calls of host tools: decoded, counted, recorded, and waited for as long as the command has time.
+//! Calls of host tools: decoded, counted, recorded, and awaited within the command's time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,20 +13,20 @@ use crate::process::wait::{Waiters, block};
 use crate::process::{Fault, MemoryCharge};
 use crate::tools::{Failure, InWords, Prepared, ToolContext};
 
-/// Largest arguments.
+/// Maximum size of arguments.
 const MAX_ARGUMENTS_BYTES: u32 = 4 << 20;
 
-/// Longest name that is looked at.
+/// Maximum length of a name.
 const MAX_NAME_BYTES: u32 = 256;
 
-/// `tools`: the list of tools, to be fetched with `answer`.
+/// `tools`: prepares the list of tools, to be fetched with `answer`.
 pub(super) fn list(call: &mut Call<'_>, as_json: u32, out: u32) -> Result<(), Fault> {
     call.memory.bytes(out, 4)?;
     let list = listed(call, as_json != 0);
     keep(call, list, out)
 }
 
-/// `tool`: calls a tool; what it says is fetched with `answer`.
+/// `tool`: calls a tool; its result is fetched with `answer`.
 pub(super) fn tool(call: &mut Call<'_>, name: (u32, u32), arguments: (u32, u32), out: u32) -> Result<(), Fault> {
     call.memory.bytes(out, 4)?;
     let name = call.memory.copy(name.0, name.1, MAX_NAME_BYTES)?;
@@ -40,7 +40,7 @@ pub(super) fn tool(call: &mut Call<'_>, name: (u32, u32), arguments: (u32, u32),
     keep(call, answer, out)
 }
 
-/// `answer`: what `tools` or `tool` said, which is then forgotten.
+/// `answer`: returns the result of `tools` or `tool`, and discards it.
 pub(super) fn answer(call: &mut Call<'_>, buffer: u32, length: u32) -> Result<(), Fault> {
     super::door::take(call, buffer, length)
 }
@@ -51,7 +51,7 @@ fn keep(call: &mut Call<'_>, answer: Vec<u8>, out: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The list of tools, for a program or for a person.
+/// Returns the list of tools, for a program or for a person.
 pub(super) fn listed(call: &mut Call<'_>, as_json: bool) -> Vec<u8> {
     let tools = &call.state.job.tools;
     let list = if as_json { tools.as_json() } else { tools.as_text() }.as_bytes().to_vec();
@@ -59,7 +59,7 @@ pub(super) fn listed(call: &mut Call<'_>, as_json: bool) -> Vec<u8> {
     list
 }
 
-/// Calls a tool. The answer is a 0 and the result as JSON, or a 1, the kind of failure, a line feed and the complaint.
+/// Calls a tool. The result is a 0 and the JSON result, or a 1, the kind of failure, a line feed and the message.
 pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Result<Vec<u8>, Fault> {
     call.charge_bytes(arguments.len());
     call.state.job.meter.count_commands(1)?;
@@ -85,13 +85,13 @@ fn failed(Failure { kind, message }: &Failure) -> Vec<u8> {
     [&[1], kind.as_bytes(), b"\n", message.as_bytes()].concat()
 }
 
-// What the words of a command line ask for, where they are what was handed over.
+// The request in the words of a command line, if that was passed.
 fn in_words(call: &Call<'_>, name: &[u8], arguments: &[u8]) -> Option<Result<InWords, Failure>> {
     let (name, arguments) = (std::str::from_utf8(name).ok()?, std::str::from_utf8(arguments).ok()?);
     call.state.job.tools.in_words(name, arguments)
 }
 
-// An answer that is one text without its quotes: programs of a pipeline read text, not JSON.
+// A result that is a single string, without its quotes: programs in a pipeline read text, not JSON.
 fn plain(answer: Vec<u8>) -> Vec<u8> {
     match answer.split_first() {
         Some((0, result)) => match serde_json::from_slice(result) {
@@ -102,7 +102,7 @@ fn plain(answer: Vec<u8>) -> Vec<u8> {
     }
 }
 
-// The function runs on a thread of its own, which nobody waits for once the command is over.
+// The function runs on its own thread, which is abandoned once the command has ended.
 fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure>, Fault> {
     call.may_wait();
     let (job, process) = (&call.state.job, &call.state.process);
@@ -110,7 +110,7 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
     let said = Arc::new((Mutex::new(None), Waiters::default()));
     let saying = Arc::clone(&said);
     let waiting = Arc::clone(&said);
-    // The wait has another end when the clock is stopped, and when it goes on.
+    // The wait has another deadline when the clock is paused, and when it resumes.
     let context = ToolContext::new(job.run, RunningFiles::new(job), job.meter.pauses(), move || waiting.1.wake());
     // Dropped with the wait, however it ends.
     let _over = context.ends();
@@ -125,7 +125,7 @@ fn run(call: &mut Call<'_>, prepared: Prepared) -> Result<Result<String, Failure
         said.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     })?;
     let result = result.ok_or(Errno::AGAIN)?;
-    // The guest is about to hold the result, and while it is copied so does the host.
+    // The guest is about to hold the result, and so does the host while it is copied.
     if let Ok(text) = &result {
         drop(MemoryCharge::take(job, text.len()).ok_or(Errno::NOMEM)?);
     }

@@ -1,9 +1,9 @@
-//! Preview1's numbers: file types, flags and the layouts of its structs, each written field by field into zeroed bytes so
-//! that no host memory shows through padding (GHSA-96f6).
+//! Preview1's numbers: file types, flags and the layouts of its structs, each written field by field into zeroed bytes so that no
+//! host memory leaks through padding (GHSA-96f6).
 
 use abi::stat::{S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, Stat};
 
-/// `filetype` of something that is none of the others, such as a pipe.
+/// `filetype` of anything else, such as a pipe.
 pub(super) const UNKNOWN: u8 = 0;
 /// `filetype` of a character device.
 pub(super) const CHARACTER_DEVICE: u8 = 2;
@@ -23,7 +23,7 @@ pub(super) const OPEN_CREATE: u32 = 1;
 pub(super) const OPEN_DIRECTORY: u32 = 2;
 /// `oflags`: fail if it exists.
 pub(super) const OPEN_EXCLUSIVE: u32 = 4;
-/// `oflags`: empty it.
+/// `oflags`: truncate it.
 pub(super) const OPEN_TRUNCATE: u32 = 8;
 
 /// `fdflags`: writes go to the end.
@@ -31,13 +31,13 @@ pub(super) const FD_APPEND: u32 = 1;
 /// `fdflags`: do not block.
 pub(super) const FD_NONBLOCK: u32 = 4;
 
-/// `rights`: may be read.
+/// `rights`: readable.
 pub(super) const RIGHT_READ: u64 = 1 << 1;
-/// `rights`: may be written.
+/// `rights`: writable.
 pub(super) const RIGHT_WRITE: u64 = 1 << 6;
-/// `rights`: seek and tell, which libc takes for "not a terminal".
+/// `rights`: seek and tell, which libc interprets as "not a terminal".
 pub(super) const RIGHTS_SEEK: u64 = 1 << 2 | 1 << 5;
-/// `rights`: all there are.
+/// `rights`: all.
 pub(super) const RIGHTS_ALL: u64 = (1 << 30) - 1;
 
 /// `fstflags`: set the access time to a value, to now; the change time to a value, to now.
@@ -49,7 +49,7 @@ pub(super) const SET_MTIME: u32 = 4;
 /// See [`SET_ATIME`].
 pub(super) const SET_MTIME_NOW: u32 = 8;
 
-/// The `filetype` of `S_IF…` bits.
+/// Returns the `filetype` of `S_IF…` bits.
 pub(super) fn file_type(kind: u32) -> u8 {
     match kind {
         S_IFREG => REGULAR_FILE,
@@ -60,7 +60,7 @@ pub(super) fn file_type(kind: u32) -> u8 {
     }
 }
 
-/// A `filestat`.
+/// Encodes a `filestat`.
 pub(super) fn filestat(stat: &Stat) -> [u8; 64] {
     let mut out = [0; 64];
     out[0..8].copy_from_slice(&stat.dev.to_le_bytes());
@@ -74,12 +74,12 @@ pub(super) fn filestat(stat: &Stat) -> [u8; 64] {
     out
 }
 
-/// An `fdstat` of a descriptor through which everything can be opened.
+/// Encodes an `fdstat` of a descriptor through which everything can be opened.
 pub(super) fn fdstat(file_type: u8, flags: u16, rights: u64) -> [u8; 24] {
     fdstat_with(file_type, flags, rights, RIGHTS_ALL)
 }
 
-/// An `fdstat`.
+/// Encodes an `fdstat`.
 pub(super) fn fdstat_with(file_type: u8, flags: u16, rights: u64, inheriting: u64) -> [u8; 24] {
     let mut out = [0; 24];
     out[0] = file_type;
@@ -89,7 +89,7 @@ pub(super) fn fdstat_with(file_type: u8, flags: u16, rights: u64, inheriting: u6
     out
 }
 
-/// A `dirent` without the name behind it.
+/// Encodes a `dirent` without the following name.
 pub(super) fn dirent(next: u64, ino: u64, name_length: u32, file_type: u8) -> [u8; 24] {
     let mut out = [0; 24];
     out[0..8].copy_from_slice(&next.to_le_bytes());

@@ -8,7 +8,7 @@ with Sandbox(preset="strict") as box:
     result = box.bash("echo working; while :; do :; done", timeout=0.3)
     print(result.stdout.strip(), "/", result.limit.name if result.limit else None, "/", bool(result))
 
-    # The files of a command that fails can be taken back.
+    # The file changes of a command that fails can be rolled back.
     box.write_file("plan", "A")
     box.bash("echo B > plan; while :; do :; done", timeout=0.3, rollback_on_failure=True)
     print("plan:", box.read_file("plan"))

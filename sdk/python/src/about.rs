@@ -1,4 +1,4 @@
-//! What Python knows of a sandbox beside the sandbox itself.
+//! The data of a sandbox that Python needs besides the sandbox itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,31 +10,34 @@ use runtime::Tool;
 use crate::commands::CommandParts;
 use crate::gate;
 use crate::host_tools::{self, ToolParts};
+use crate::mcp::Mcp;
 
-/// What Python knows of a sandbox beside the sandbox itself.
+/// The data of a sandbox that Python needs besides the sandbox itself.
 #[derive(Clone)]
 pub(crate) struct About {
-    /// Its own in this process; the tools that work for it have it too.
+    /// Its number in this process, shared with the tools that work for it.
     pub(crate) number: u64,
-    /// Its file; none in memory.
+    /// Its file; `None` in memory.
     pub(crate) path: Option<PathBuf>,
     /// The name of its preset.
     pub(crate) preset: String,
-    /// Whether it was opened for reading only.
+    /// Whether it was opened read-only.
     pub(crate) is_read_only: bool,
-    /// The functions of Python that its commands may call.
+    /// The Python functions that its commands may call.
     pub(crate) tools: Arc<[ToolParts]>,
-    /// The functions of Python that are commands.
+    /// The Python functions that are commands.
     pub(crate) commands: Arc<[CommandParts]>,
+    /// Its MCP servers.
+    pub(crate) mcp: Option<Mcp>,
 }
 
 impl About {
-    /// What is known of a fork in this file.
+    /// Returns the data of a fork in this file.
     pub(crate) fn of_fork(&self, path: Option<PathBuf>) -> Self {
         Self { number: next_number(), path, is_read_only: false, ..self.clone() }
     }
 
-    /// The commands; none once the interpreter is at its end.
+    /// Returns the commands; none once the interpreter is shutting down.
     pub(crate) fn commands(&self) -> Vec<CommandParts> {
         if self.commands.is_empty() {
             return Vec::new();
@@ -43,8 +46,19 @@ impl About {
         gate::with_python(made).unwrap_or_default()
     }
 
-    /// The tools; none once the interpreter is at its end.
+    /// Whether there are tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        !self.tools.is_empty() || self.mcp.is_some()
+    }
+
+    /// The tools, those of MCP servers too; none of Python's once the interpreter is at its end.
     pub(crate) fn tools(&self) -> Vec<Tool> {
+        let mut tools = self.own_tools();
+        tools.extend(self.mcp.iter().flat_map(|mcp| mcp.tools(self.number)));
+        tools
+    }
+
+    fn own_tools(&self) -> Vec<Tool> {
         if self.tools.is_empty() {
             return Vec::new();
         }
@@ -53,7 +67,7 @@ impl About {
     }
 }
 
-/// Returns a number that no other sandbox of this process has.
+/// Returns a number that is unique in this process.
 pub(crate) fn next_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1

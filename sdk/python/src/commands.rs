@@ -1,4 +1,4 @@
-//! Programs that Python gives a sandbox: modules, and functions of Python as commands.
+//! Programs that Python adds to a sandbox: modules, and Python functions as commands.
 
 use std::io::{Read as _, Write as _};
 use std::sync::{Mutex, PoisonError};
@@ -12,16 +12,16 @@ use crate::about::About;
 use crate::sandbox::NativeSandbox;
 use crate::{errors, files, gate, host_tools};
 
-/// A name, and a function that is given the call and returns the exit status.
+/// A name, and a function that receives the call and returns the exit status.
 pub(crate) type CommandParts = (String, Py<PyAny>);
 
-/// Modules by name; one without bytes is installed.
+/// Modules by name; one without bytes is an installed one.
 type Modules = Vec<(String, Option<Vec<u8>>)>;
 
-/// Modules, commands, and programs of the host.
+/// Modules, commands, and host programs.
 pub(crate) type OwnParts = (Modules, Vec<CommandParts>, Vec<String>);
 
-/// The sandbox with these programs.
+/// Adds these programs to the sandbox.
 pub(crate) fn give(builder: Builder, (modules, hosts): (Modules, Vec<String>), about: &About) -> Builder {
     let mut builder = builder.allow_host(hosts);
     for (name, module) in modules {
@@ -37,7 +37,7 @@ pub(crate) fn give(builder: Builder, (modules, hosts): (Modules, Vec<String>), a
     builder
 }
 
-/// A fork with the commands of the sandbox it was made of: they work for it, not for that one.
+/// Gives a fork the commands of its origin: they work for the fork.
 pub(crate) fn in_fork(fork: Sandbox, about: &About) -> Result<Sandbox, Error> {
     let number = about.number;
     about
@@ -46,7 +46,7 @@ pub(crate) fn in_fork(fork: Sandbox, about: &About) -> Result<Sandbox, Error> {
         .try_fold(fork, |fork, (name, function)| fork.with_command(&name, move |call| run(&function, call, number)))
 }
 
-/// The same sandbox with one more command.
+/// Adds a command to the sandbox.
 #[pyfunction]
 pub(crate) fn with_command(
     py: Python<'_>,
@@ -69,13 +69,13 @@ fn run(function: &Py<PyAny>, call: &CommandCall, sandbox: u64) -> Result<u8, Str
     let work = |py: Python<'_>| {
         let scope = Py::new(py, scope).map_err(|error| error.to_string())?;
         let status = host_tools::within(py, sandbox, call.context(), |_| function.call1(py, (&scope,)));
-        // The guest reads the exception's own words, without its trace.
+        // The guest reads the text of the exception, without the traceback.
         status.and_then(|status| status.extract(py)).map_err(|error: PyErr| {
             let said = error.value(py).to_string();
             if said.is_empty() { error.get_type(py).to_string() } else { said }
         })
     };
-    gate::with_python(work).unwrap_or_else(|| Err("the program is at its end".to_owned()))
+    gate::with_python(work).unwrap_or_else(|| Err("the program is exiting".to_owned()))
 }
 
 /// One call of a command.
@@ -115,7 +115,7 @@ impl CommandScope {
         self.call.is_over()
     }
 
-    /// At most so many bytes of standard input; none at its end.
+    /// Reads at most this many bytes of standard input; none at its end.
     fn read<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyBytes>> {
         let read = || {
             let mut bytes = vec![0; most.min(1 << 16)];
@@ -136,7 +136,7 @@ impl CommandScope {
         py.detach(|| output.write_all(&bytes)).map_err(|error| raise(&error))
     }
 
-    /// Looks at the files as the command has them; `None` once it is over.
+    /// Reads the files as the command sees them; `None` after it has ended.
     fn look(&self, py: Python<'_>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
         files::look(py, Some(self.call.files().clone()), verb, path)
     }
@@ -157,7 +157,7 @@ impl CommandScope {
 
 fn raise(error: &std::io::Error) -> PyErr {
     match error.kind() {
-        std::io::ErrorKind::BrokenPipe => PyBrokenPipeError::new_err("the command is over"),
+        std::io::ErrorKind::BrokenPipe => PyBrokenPipeError::new_err("the command has ended"),
         _ => PyOSError::new_err(error.to_string()),
     }
 }

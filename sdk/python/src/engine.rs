@@ -1,4 +1,4 @@
-//! The engine of this process, and the compiled guests that came with the package.
+//! The engine of this process, and the compiled guests shipped with the package.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -8,28 +8,28 @@ use runtime::{Error, Host};
 
 use crate::{errors, fork};
 
-/// Where the compiled guests of this package are, once it is known.
+/// The directory of the package's compiled guests, once known.
 static SHIPPED: OnceLock<PathBuf> = OnceLock::new();
 
-/// Tells where the compiled guests of this package are.
+/// Sets the directory of the package's compiled guests.
 #[pyfunction]
 pub(crate) fn set_shipped(directory: PathBuf) {
-    // Said at the first import; the same at every later one.
+    // Set at the first import; later imports set the same.
     let _ = SHIPPED.set(directory);
 }
 
-/// Where the compiled guests of this package are.
+/// Returns the directory of the package's compiled guests.
 pub(crate) fn shipped() -> Option<&'static Path> {
     SHIPPED.get().map(PathBuf::as_path)
 }
 
-/// Compiles the guests into a directory, for the package that is being built.
+/// Compiles the guests to a directory, when the package is built.
 #[pyfunction]
 pub(crate) fn compile_guests(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
     py.detach(|| Host::compile_guests(directory)).map_err(|error| errors::raise(py, &error))
 }
 
-/// One engine and one set of compiled guests for the whole process.
+/// Returns the engine of the whole process.
 pub(crate) fn host() -> Result<Host, Error> {
     static HOST: OnceLock<Host> = OnceLock::new();
     static OPENING: Mutex<()> = Mutex::new(());

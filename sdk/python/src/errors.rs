@@ -1,4 +1,4 @@
-//! From the library's errors to Python's: `sandlite.errors` has the classes and the function that picks one.
+//! Converts the library's errors to Python's: `sandlite.errors` has the classes and the function that selects one.
 
 use std::io::ErrorKind;
 
@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use runtime::{Error, FsError};
 
-/// The exception for an error.
+/// Returns the exception for an error.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let text = error.causes().join(": ");
     let (errno, path) = match error {
-        // A file of this machine.
+        // A file on this machine.
         Error::HostFile { path, source } => (number(source), Some(path.display().to_string())),
         error => (error.fs_error().map(FsError::errno), error.path().map(str::to_owned)),
     };
@@ -35,21 +35,21 @@ fn number(error: &std::io::Error) -> Option<i32> {
     error.raw_os_error().or_else(of_kind)
 }
 
-/// The exception of a sandbox that is closed.
+/// Returns the exception of a closed sandbox.
 pub(crate) fn closed(py: Python<'_>) -> PyErr {
     made(py, "closed", "the sandbox is closed", None, None, None)
 }
 
-/// The exception of a tool that changes the sandbox which is waiting for it.
+/// Returns the exception of a tool that changes the sandbox that waits for it.
 pub(crate) fn busy(py: Python<'_>) -> PyErr {
     let text = "cannot change the sandbox inside a tool that one of its commands has called: the command holds its turn";
     let hint = "return the data to the command, or make the change after the command; reading works and returns the state before the command";
     made(py, "busy", text, Some(hint.to_owned()), None, None)
 }
 
-/// The exception of a process that `os.fork()` made.
+/// Returns the exception of a process created by `os.fork()`.
 pub(crate) fn forked(py: Python<'_>) -> PyErr {
-    let text = "cannot use Sandlite in a process made by os.fork(): the engine's threads exist only in the parent";
+    let text = "cannot use Sandlite in a process created by os.fork(): the engine's threads exist only in the parent";
     let hint = "use the start method \"spawn\" or \"forkserver\" (multiprocessing.set_start_method), or fork before the first sandbox is opened";
     made(py, "other", text, Some(hint.to_owned()), None, None)
 }

@@ -1,5 +1,4 @@
-//! Files as the interfaces of other packages ask for them: with metadata, with rows of the history in another's words, and as a
-//! running command has them.
+//! File operations for compatibility layers: with metadata, with custom history rows, and on the files of a running command.
 
 use pyo3::prelude::*;
 use runtime::{Error, FileType, Files, FsError, RunningFiles, Sandbox, Stat};
@@ -9,10 +8,10 @@ use crate::errors;
 use crate::operation::Done;
 use crate::sandbox::NativeSandbox;
 
-/// Links that a path may lead through, as on Linux.
+/// Maximum number of links in a path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Does something with one path; what it does is the verb. `recorded` is what the history has of it, as JSON.
+/// Performs the operation `verb` on one path. `recorded` is its history row as JSON.
 #[pyfunction]
 #[pyo3(signature = (sandbox, verb, path, recorded, content, done=None))]
 pub(crate) fn file_call(
@@ -35,7 +34,7 @@ pub(crate) fn file_call(
     if changes { sandbox.change(py, done, work) } else { sandbox.look(py, done, work) }
 }
 
-/// Writes files in one transaction, which the history has as `seed`.
+/// Writes files in one transaction, recorded as `seed`.
 #[pyfunction]
 #[pyo3(signature = (sandbox, files, recorded, done=None))]
 pub(crate) fn seed(
@@ -51,7 +50,7 @@ pub(crate) fn seed(
     })
 }
 
-/// Looks at the files of a running command; `None` when it does not run any more.
+/// Reads the files of a running command; `None` if it is no longer running.
 pub(crate) fn look(py: Python<'_>, running: Option<RunningFiles>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
     let Some(files) = running else { return Ok(None) };
     match py.detach(|| view(&files, verb, path)) {
@@ -75,7 +74,7 @@ fn perform(files: &Files<'_>, verb: &str, path: &str, content: &[u8]) -> Result<
         "remove_tree" if files.symlink_metadata(path)?.file_type() == FileType::Directory => files.remove_dir_all(path)?,
         "remove_tree" => files.remove_file(path)?,
         "make_directory" => files.create_dir_all(path)?,
-        // What a sandbox begins with, where another has nothing.
+        // The initial content of a sandbox, where LocalSandbox has none.
         "names_but_empty_tmp" => {
             let entries = files.list_but(path, |name| name == "tmp")?;
             let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
@@ -86,7 +85,7 @@ fn perform(files: &Files<'_>, verb: &str, path: &str, content: &[u8]) -> Result<
     Ok(Done::Nothing)
 }
 
-/// Files that can be looked at: those that are stored, or those of a running command.
+/// Readable files: stored ones, or those of a running command.
 trait Look {
     fn read(&self, path: &str) -> Result<Vec<u8>, Error>;
     fn exists(&self, path: &str) -> Result<bool, Error>;
@@ -167,7 +166,7 @@ fn view(files: &impl Look, verb: &str, path: &str) -> Result<Done, Error> {
             let names = files.names(path)?;
             Value::from_iter(names.iter().filter_map(|name| {
                 let path = below(path, name);
-                // A link that leads nowhere is what it is.
+                // A dangling link describes itself.
                 let stat = files.metadata(&path).or_else(|_| files.symlink_metadata(&path)).ok()?;
                 Some(entry(&path, &stat))
             }))
@@ -176,12 +175,12 @@ fn view(files: &impl Look, verb: &str, path: &str) -> Result<Done, Error> {
             Value::from_iter(files.walk(path)?.iter().filter(|(found, _)| found != path).map(|(path, stat)| entry(path, stat)))
         }
         "real_path" => json!(real_path(files, path)?),
-        _ => return Err(Error::Invalid(format!("unknown operation on files `{verb}`"))),
+        _ => return Err(Error::Invalid(format!("unknown file operation `{verb}`"))),
     };
     Ok(Done::Json(Some(seen.to_string())))
 }
 
-// The sandbox's user owns everything in it: the owner's bits decide.
+// The sandbox's user owns everything in it, so the owner's bits decide.
 fn permit(files: &impl Look, doing: &'static str, path: &str, bits: u32) -> Result<(), Error> {
     match files.metadata(path) {
         Ok(stat) if stat.mode & bits == 0 => Err(Error::file(doing, path, FsError::Access)),
@@ -191,7 +190,7 @@ fn permit(files: &impl Look, doing: &'static str, path: &str, bits: u32) -> Resu
 
 fn readable(files: &impl Look, path: &str) -> Result<Vec<u8>, Error> {
     permit(files, "read", path, 0o400)?;
-    // Nobody writes to a named pipe while it is read from here.
+    // A named pipe has no writer while it is read from here.
     match files.metadata(path).map(|stat| stat.file_type()) {
         Ok(FileType::File | FileType::Directory) | Err(_) => files.read(path),
         Ok(_) => Err(Error::file("read", path, FsError::Invalid)),
@@ -212,7 +211,7 @@ fn entry(path: &str, stat: &Stat) -> Value {
     json!([path, kind, stat.size, stat.mode & 0o7777, stat.mtime])
 }
 
-// As `realpath -m`: what does not exist stays as it is written.
+// Like `realpath -m`: missing components are kept as written.
 fn real_path(files: &impl Look, path: &str) -> Result<String, Error> {
     let mut todo: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
     let (mut found, mut links) = (String::new(), 0);

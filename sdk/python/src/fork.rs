@@ -1,4 +1,4 @@
-//! Processes made by `os.fork()`: they have the memory of this one and none of its threads, so nothing of it can be used there.
+//! Processes created by `os.fork()`: they have the memory of this one but none of its threads, so nothing can be used there.
 
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,21 +7,21 @@ use pyo3::prelude::*;
 
 use crate::errors;
 
-/// The process whose threads these are; 0 before there are any.
+/// The process that owns the threads; 0 before there are any.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Notes that this process has threads from now on.
+/// Records that this process has threads from now on.
 pub(crate) fn claim() {
     let _ = OWNER.compare_exchange(0, process::id(), Ordering::AcqRel, Ordering::Acquire);
 }
 
-/// Whether this is a copy of the process that has the threads.
+/// Returns whether this is a copy of the process that has the threads.
 pub(crate) fn is_copy() -> bool {
     let owner = OWNER.load(Ordering::Acquire);
     owner != 0 && owner != process::id()
 }
 
-/// Refuses at once what would wait for ever.
+/// Rejects at once an operation that would wait forever.
 pub(crate) fn check(py: Python<'_>) -> PyResult<()> {
     if is_copy() { Err(errors::forked(py)) } else { Ok(()) }
 }

@@ -1,12 +1,12 @@
-//! The way of our own threads into the interpreter, which is shut before the interpreter ends: a thread that asks for the lock
-//! after that is ended by Python in the middle of its work, and takes the process with it.
+//! The entrance of our own threads to the interpreter, which is closed before the interpreter exits: Python terminates a thread
+//! that requests the lock after that, and the process with it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// How long the end waits for functions of the program that are called as tools.
+/// How long shutdown waits for functions that are called as tools.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 struct Gate {
@@ -21,7 +21,7 @@ fn gate() -> MutexGuard<'static, Gate> {
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whoever is inside; leaving is telling it.
+/// A thread inside; dropping it reports that it has left.
 struct Inside;
 
 impl Drop for Inside {
@@ -31,7 +31,7 @@ impl Drop for Inside {
     }
 }
 
-/// Does something with the interpreter, on a thread that is not Python's; `None` when it is at its end.
+/// Runs `work` with the interpreter, on a thread that is not Python's; `None` if the interpreter is shutting down.
 pub(crate) fn with_python<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     let _inside = {
         let mut gate = gate();
@@ -44,7 +44,7 @@ pub(crate) fn with_python<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     Python::try_attach(work)
 }
 
-/// Shuts the way in, and waits for those who are inside.
+/// Closes the entrance, and waits for the threads inside.
 #[pyfunction]
 pub(crate) fn shut_gate(py: Python<'_>) {
     py.detach(|| {

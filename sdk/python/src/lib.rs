@@ -1,7 +1,7 @@
-//! The native half of the Python package: each method of [`Sandbox`](sandbox::NativeSandbox) is one operation, done at once without
-//! the interpreter lock, or begun on a thread of its own with a function to call at the end.
+//! The native half of the Python package: each method of [`Sandbox`](sandbox::NativeSandbox) is one operation, performed at once
+//! without the interpreter lock, or started on its own thread with a completion callback.
 //!
-//! What a person sees (types, results, exceptions) is Python, in `python/sandlite`.
+//! The public types, results and exceptions are in Python, in `python/sandlite`.
 
 #![cfg_attr(
     not(test),
@@ -23,6 +23,7 @@ mod files;
 mod fork;
 mod gate;
 mod host_tools;
+mod mcp;
 mod mounts;
 mod operation;
 mod packages;
@@ -55,6 +56,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<host_tools::ToolScope>()?;
     module.add_class::<commands::CommandScope>()?;
     module.add_function(wrap_pyfunction!(commands::with_command, module)?)?;
+    module.add_function(wrap_pyfunction!(mcp::confirm_mcp, module)?)?;
+    module.add_function(wrap_pyfunction!(mcp::connect_mcp, module)?)?;
+    module.add_function(wrap_pyfunction!(mcp::mcp_awaited_files, module)?)?;
+    module.add_function(wrap_pyfunction!(mcp::mcp_servers, module)?)?;
     module.add_class::<running::Running>()?;
     module.add_class::<skills::NativeSkills>()?;
     module.add_class::<skills::NativeRun>()?;

@@ -1,4 +1,4 @@
-//! Mounts as Python gives them, and functions of Python behind files and directories of the sandbox.
+//! Mounts from Python, and Python functions that generate files and directories of the sandbox.
 
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -11,8 +11,8 @@ use crate::operation::Done;
 use crate::sandbox::NativeSandbox;
 use crate::{gate, host_tools};
 
-/// A mount in the words of the command line, or a directory of this machine: where it is, where it is seen, whether it can be changed
-/// there, whether it may be a sensitive one.
+/// A mount in command-line syntax, or a directory on this machine: its path, the mount point, whether it is an overlay, and
+/// whether it may be sensitive.
 #[derive(FromPyObject)]
 pub(crate) enum MountParts {
     Words(String),
@@ -32,7 +32,7 @@ impl MountParts {
 }
 
 impl NativeSandbox {
-    // Works with another sandbox from now on, unless it is closed.
+    // Uses another sandbox from now on, unless it is closed.
     fn put(&self, sandbox: Sandbox) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_some() {
@@ -41,7 +41,7 @@ impl NativeSandbox {
     }
 }
 
-/// Mounts a function of Python from now on.
+/// Mounts a Python function from now on.
 #[pyfunction]
 #[pyo3(signature = (sandbox, path, function, is_directory, overlay, done=None))]
 pub(crate) fn mount_function(
@@ -62,7 +62,7 @@ pub(crate) fn mount_function(
     })
 }
 
-/// Ends a mount; false if there is none at the path.
+/// Removes a mount; returns false if there is none at the path.
 #[pyfunction]
 #[pyo3(signature = (sandbox, path, done=None))]
 pub(crate) fn unmount(py: Python<'_>, sandbox: Py<NativeSandbox>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
@@ -77,12 +77,12 @@ pub(crate) fn unmount(py: Python<'_>, sandbox: Py<NativeSandbox>, path: String, 
     })
 }
 
-/// Deepest directory that is converted; the library refuses less deep ones with a reason.
+/// Maximum depth of a converted directory; the library rejects shallower ones with a reason.
 const DEPTH_MAX: usize = 100;
 
-/// A file, or a directory, that a function of Python generates for the sandbox of this number. The function is called with the path and
-/// the call that it works for. A file is `bytes`; a directory is a `dict` of files, directories, and pairs of whether it is a directory
-/// and a function.
+/// Creates a file or directory that a Python function generates for the sandbox with this number. The function is called with the
+/// path and its call. A file is `bytes`; a directory is a `dict` of files, directories, and pairs of a flag for directories and a
+/// function.
 pub(crate) fn provider(function: Py<PyAny>, is_directory: bool, sandbox: u64) -> Provider {
     host_tools::note_functions();
     let generate = move |context: &NodeContext| {
@@ -90,7 +90,7 @@ pub(crate) fn provider(function: Py<PyAny>, is_directory: bool, sandbox: u64) ->
             let returned = host_tools::called(py, &function, (context.path(),), sandbox, context.call());
             returned.and_then(|node| convert(node.bind(py), sandbox, DEPTH_MAX)).map_err(|error| complaint(py, &error))
         })
-        .unwrap_or_else(|| Err("the program is at its end".to_owned()))
+        .unwrap_or_else(|| Err("the program is exiting".to_owned()))
     };
     if is_directory { Provider::directory(generate) } else { Provider::file_node(generate) }
 }
@@ -103,13 +103,14 @@ fn convert(node: &Bound<'_, PyAny>, sandbox: u64, depth: usize) -> PyResult<Prov
         let (is_directory, function): (bool, Py<PyAny>) = pair.extract()?;
         return Ok(ProvidedNode::later(provider(function, is_directory, sandbox)));
     }
-    let below = depth.checked_sub(1).ok_or_else(|| pyo3::exceptions::PyValueError::new_err("directories are nested too deep"))?;
+    let below =
+        depth.checked_sub(1).ok_or_else(|| pyo3::exceptions::PyValueError::new_err("directories are nested too deeply"))?;
     let entries = node.cast::<PyDict>()?;
     let converted = entries.iter().map(|(name, node)| Ok((name.extract::<String>()?, convert(&node, sandbox, below)?)));
     Ok(ProvidedNode::directory(converted.collect::<PyResult<Vec<_>>>()?))
 }
 
-// The class and the words of an exception, without its trace.
+// The class and the text of an exception, without the traceback.
 fn complaint(py: Python<'_>, error: &PyErr) -> String {
     let class = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
     let said = error.value(py).to_string();

@@ -1,4 +1,4 @@
-//! What an operation returns, and the actions by name.
+//! The results of operations, and the actions by name.
 
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::about::About;
 use crate::errors;
 use crate::sandbox::NativeSandbox;
+use crate::task::{self, Stop};
 
-/// The end of an operation, before it is Python's.
+/// The result of an operation, before it is converted for Python.
 pub(crate) enum Done {
     Nothing,
     Flag(bool),
@@ -19,7 +20,7 @@ pub(crate) enum Done {
     Bytes(Vec<u8>),
     /// JSON text.
     Json(Option<String>),
-    /// JSON text of rows, and the two outputs of each.
+    /// JSON text of rows, and the two streams of each.
     Rows(String, Vec<(Vec<u8>, Vec<u8>)>),
     Ran(Box<Output>),
     Opened(Box<(Sandbox, About)>),
@@ -48,11 +49,11 @@ impl Done {
     }
 }
 
-/// What is wrong with a JSON schema, or with a value that it describes; both are JSON texts.
+/// Returns the problem of a JSON schema, or of a value that it describes; both are JSON texts.
 #[pyfunction]
 #[pyo3(signature = (schema, value))]
 pub(crate) fn schema_complaint(schema: &str, value: Option<&str>) -> Option<String> {
-    let parse = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| format!("it is not JSON ({error})"));
+    let parse = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| format!("not JSON ({error})"));
     let check = || {
         let schema = JsonSchema::parse(&parse(schema)?)?;
         value.map_or(Ok(()), |value| schema.check(&parse(value)?))
@@ -60,20 +61,20 @@ pub(crate) fn schema_complaint(schema: &str, value: Option<&str>) -> Option<Stri
     check().err()
 }
 
-/// How a command went: the streams as bytes, the rest as JSON.
+/// Converts the result of a command: the streams as bytes, the rest as JSON.
 pub(crate) fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
     let (stdout, stderr) = (std::mem::take(&mut output.stdout), std::mem::take(&mut output.stderr));
     let rest = json(&Ran::new(&output, false)).map_err(|error| errors::raise(py, &error))?;
     (PyBytes::new(py, &stdout), PyBytes::new(py, &stderr), rest).into_py_any(py)
 }
 
-/// Every action, as JSON.
+/// Returns every action, as JSON.
 #[pyfunction]
 pub(crate) fn actions() -> String {
     rows(runtime::actions::actions())
 }
 
-/// A table of actions, as JSON.
+/// Returns a table of actions, as JSON.
 pub(crate) fn rows<C: 'static>(actions: &[Action<C>]) -> String {
     let rows = actions.iter().map(|action| {
         json!({
@@ -92,18 +93,18 @@ pub(crate) fn rows<C: 'static>(actions: &[Action<C>]) -> String {
 
 /// Checks the arguments of an action and performs it.
 pub(crate) fn act(context: &Context, name: &str, arguments: &str) -> Result<Answer, Error> {
-    let action = find(name).ok_or_else(|| Error::Invalid(format!("there is no action `{}`", quoted(name))))?;
+    let action = find(name).ok_or_else(|| Error::Invalid(format!("unknown action `{}`", quoted(name))))?;
     let arguments =
         serde_json::from_str(arguments).map_err(|error| Error::Invalid(format!("the arguments are not JSON: {error}")))?;
     action.prepare(arguments)?.run(context)
 }
 
-/// A value as JSON text.
+/// Formats a value as JSON text.
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::Invalid(format!("not JSON: {error}")))
 }
 
-/// A command and its options, as Python gives them.
+/// Converts a command and its options from Python.
 pub(crate) fn command(
     py: Python<'_>,
     kind: &str,
@@ -121,7 +122,7 @@ pub(crate) fn command(
     Ok((if echo { command.echo() } else { command }, options))
 }
 
-/// Does something that takes no turn: here and now, or with a function to call at the end.
+/// Performs an operation that takes no turn: at once, or with a completion callback.
 pub(crate) fn short(
     py: Python<'_>,
     done: Option<Py<PyAny>>,

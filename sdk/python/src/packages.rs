@@ -7,9 +7,9 @@ use crate::gate;
 use crate::operation::{Done, json};
 use crate::sandbox::NativeSandbox;
 
-/// Installs packages; how it went as JSON. `texts` are files of requirements with the directories that they are in; `pip` takes the
-/// arguments of a download and returns the wheels by file name, or what pip wrote to standard error; `read` returns the text of a
-/// file by its directory and its name.
+/// Installs packages and returns the result as JSON. `texts` are requirements files with their directories; `pip` receives the
+/// arguments of a download and returns the wheels by file name, or pip's standard error; `read` returns the text of a file by its
+/// directory and name.
 #[pyfunction]
 #[pyo3(signature = (sandbox, names, texts, wheels, sources, pip, read, done=None))]
 #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
@@ -45,15 +45,15 @@ pub(crate) fn install_packages(
     })
 }
 
-/// The installed packages, as JSON.
+/// Returns the installed packages, as JSON.
 #[pyfunction]
 #[pyo3(signature = (sandbox, done=None))]
 pub(crate) fn packages(py: Python<'_>, sandbox: &NativeSandbox, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
     sandbox.look(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.packages().list()?)?))))
 }
 
-/// What a function of Python returns; its exception in its own words.
+/// Returns the result of a Python function, or the text of its exception.
 pub(crate) fn asked<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Error> {
     let answer = gate::with_python(|py| work(py).map_err(|error| error.value(py).to_string()));
-    answer.unwrap_or_else(|| Err("the program is at its end".to_owned())).map_err(Error::Invalid)
+    answer.unwrap_or_else(|| Err("the program is exiting".to_owned())).map_err(Error::Invalid)
 }

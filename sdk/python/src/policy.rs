@@ -1,4 +1,4 @@
-//! Who may see and do what, as Python says it: policies, views, and functions that are asked before a commit.
+//! Access control from Python: policies, views, and functions called before a commit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,12 +12,12 @@ use crate::operation::Done;
 use crate::sandbox::NativeSandbox;
 use crate::{errors, gate, host_tools};
 
-/// A longer file is not given to a hook.
+/// Maximum size of a file passed to a hook.
 const CONTENT_BYTES: u64 = 1 << 20;
-/// The same for all files of one commit together.
+/// Maximum size of all files of one commit together.
 const ALL_BYTES: u64 = 16 << 20;
 
-/// Reads a policy: JSON if it begins with a brace, else the text of a policy file.
+/// Parses a policy: JSON if it starts with a brace, else a policy file.
 pub(crate) fn parse(py: Python<'_>, text: &str) -> PyResult<Policy> {
     let parsed = if text.starts_with('{') {
         serde_json::from_str::<Policy>(text).map_err(|error| Error::Invalid(format!("invalid policy: {error}")))
@@ -27,26 +27,26 @@ pub(crate) fn parse(py: Python<'_>, text: &str) -> PyResult<Policy> {
     parsed.and_then(|policy| Ok(policy.check()?)).map_err(|error| errors::raise(py, &error))
 }
 
-/// The sandbox as a principal with these labels sees it.
+/// Returns the sandbox as seen by a principal with these labels.
 #[pyfunction]
 pub(crate) fn view(py: Python<'_>, sandbox: &NativeSandbox, principal: &str, labels: Vec<String>) -> PyResult<NativeSandbox> {
     sandbox.with(py, |sandbox| sandbox.view(principal, labels))
 }
 
-/// The sandbox under one more policy.
+/// Returns the sandbox with an additional policy.
 #[pyfunction]
 pub(crate) fn with_policy(py: Python<'_>, sandbox: &NativeSandbox, policy: &str) -> PyResult<NativeSandbox> {
     let policy = parse(py, policy)?;
     sandbox.with(py, |sandbox| sandbox.with_policy(policy))
 }
 
-/// The sandbox without any policy.
+/// Returns the sandbox without any policy.
 #[pyfunction]
 pub(crate) fn owner(py: Python<'_>, sandbox: &NativeSandbox) -> PyResult<NativeSandbox> {
     sandbox.with(py, runtime::Sandbox::owner)
 }
 
-/// The stored policy as JSON.
+/// Returns the stored policy as JSON.
 #[pyfunction]
 pub(crate) fn stored_policy(py: Python<'_>, sandbox: &NativeSandbox) -> PyResult<Option<String>> {
     let policy = sandbox.get(py)?.policy();
@@ -69,7 +69,7 @@ pub(crate) fn set_policy(
     })
 }
 
-/// Says that code works for a hook, which must not change the sandbox that waits for it.
+/// Marks code that works for a hook, which must not change the sandbox that waits for it.
 #[pyclass(frozen, module = "sandlite._native")]
 pub(crate) struct HookScope {
     sandbox: u64,
@@ -77,20 +77,20 @@ pub(crate) struct HookScope {
 }
 
 impl HookScope {
-    /// Whether a sandbox waits for it.
+    /// Returns whether a sandbox waits for it.
     pub(crate) fn is_of(&self, sandbox: u64) -> bool {
         self.sandbox == sandbox && !self.is_over.load(Ordering::Acquire)
     }
 }
 
-/// Asks a function of Python before every commit that changes something at or below a path. It gets the commit as JSON and the
-/// contents of the files that change, and returns why it refuses, or nothing.
+/// Calls a Python function before every commit that changes something at a path or below it. It receives the commit as JSON and
+/// the contents of the changed files, and returns the reason for a rejection, or nothing.
 #[pyfunction]
 pub(crate) fn on_commit(py: Python<'_>, sandbox: &NativeSandbox, path: &str, function: Py<PyAny>) -> PyResult<()> {
     host_tools::note_scopes();
     let number = sandbox.number();
     let hook = move |commit: &Commit<'_>| {
-        gate::with_python(|py| ask(py, &function, commit, number)).unwrap_or_else(|| Err("the program is at its end".to_owned()))
+        gate::with_python(|py| ask(py, &function, commit, number)).unwrap_or_else(|| Err("the program is exiting".to_owned()))
     };
     sandbox.get(py)?.on_commit(path, hook).map_err(|error| errors::raise(py, &error))
 }

@@ -1,4 +1,4 @@
-//! `sandlite._native.Running`: a command that runs while Python does other things.
+//! `sandlite._native.Running`: a command that runs concurrently with Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,10 +17,10 @@ use crate::operation::{Done, ran};
 use crate::task::{self, SIGNAL_STEP, Stop, Waiting};
 use crate::{errors, fork, threads};
 
-/// Most bytes of one piece of output.
+/// Maximum size of one piece of output.
 const PIECE: usize = 64 << 10;
 
-/// The numbers of the streams, for Python: 0 is both.
+/// The numbers of the streams, for Python: 0 means both.
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 
@@ -41,7 +41,7 @@ struct Shared {
     waiting: Mutex<Vec<Thread>>,
 }
 
-/// How a command is used while it runs.
+/// How a running command is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Its output is read from the start.
@@ -53,7 +53,7 @@ pub(crate) enum Use {
     },
 }
 
-/// Starts a command on a thread of its own.
+/// Starts a command on its own thread.
 pub(crate) fn start(sandbox: Sandbox, mut command: Command, options: RunOptions, using: Use) -> std::io::Result<Running> {
     let mut stdin = None;
     if using == (Use::Handle { input: true }) {
@@ -75,7 +75,7 @@ pub(crate) fn start(sandbox: Sandbox, mut command: Command, options: RunOptions,
     let finished = Arc::clone(&shared);
     threads::run(move || {
         let end = options.run(&sandbox, command);
-        // A sandbox that was closed meanwhile is taken apart before anybody learns of the end.
+        // A sandbox that was closed meanwhile is torn down before the end is reported.
         drop(sandbox);
         finished.finish(end);
     })?;
@@ -106,7 +106,7 @@ impl Shared {
         [(STDOUT, &self.stdout), (STDERR, &self.stderr)].into_iter().filter(move |(number, _)| which == 0 || which == *number)
     }
 
-    /// Whether there is something to take, or never will be.
+    /// Returns whether there is output to take, or never will be.
     fn has_output(&self, which: u8) -> bool {
         let mut has_all_ended = true;
         for (_, output) in self.outputs(which) {
@@ -119,7 +119,7 @@ impl Shared {
         has_all_ended
     }
 
-    /// Writes what fits; whether all of it is written, and whether nobody reads any more.
+    /// Writes what fits; returns whether all of it is written, and whether the command no longer reads.
     fn try_send(&self, rest: &mut &[u8]) -> Option<bool> {
         let mut stdin = lock(&self.stdin);
         let Some(stdin) = &mut *stdin else { return Some(false) };
@@ -132,7 +132,7 @@ impl Shared {
         Some(true)
     }
 
-    /// Registers the calling thread for whatever happens next.
+    /// Registers the calling thread for the next event.
     fn register(&self) {
         self.outputs(0).for_each(|(_, output)| output.register());
         if let Some(stdin) = &*lock(&self.stdin) {
@@ -145,7 +145,7 @@ impl Shared {
         }
     }
 
-    /// Waits for an answer on a thread of ours, until it is there, the time is over, or nobody waits for it any more.
+    /// Waits for a result on one of our threads, until it is available, the timeout passes, or it is no longer needed.
     fn wait<T>(&self, waiting: &Waiting, until: Option<Instant>, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
         waiting.begin();
         loop {
@@ -162,7 +162,7 @@ impl Shared {
         }
     }
 
-    /// Waits on a thread of Python's, which signals can interrupt.
+    /// Waits on a Python thread, which signals can interrupt.
     fn wait_here<T: Send>(
         &self,
         py: Python<'_>,
@@ -188,7 +188,7 @@ impl Shared {
 }
 
 impl Running {
-    /// Waits for an answer: here, or on a thread of ours with a function to call at the end.
+    /// Waits for a result: here, or on one of our threads with a completion callback.
     fn wait_for<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -213,18 +213,18 @@ impl Running {
 
 #[pymethods]
 impl Running {
-    /// Whether it has not ended.
+    /// Returns whether it is still running.
     #[getter]
     fn running(&self) -> bool {
         !self.shared.ended()
     }
 
-    /// Takes output that is there: the stream's number and bytes, 0 if there is nothing yet, `None` at the end.
+    /// Takes available output: the stream's number and bytes, 0 if there is none yet, `None` at the end.
     fn take_output(&self, py: Python<'_>, which: u8) -> PyResult<Option<(u8, Py<PyBytes>)>> {
         fork::check(py)?;
         let mut has_all_ended = true;
         for (number, output) in self.shared.outputs(which) {
-            // The command waits for its reader from now on.
+            // From now on the command waits for its reader.
             output.follow();
             match output.available() {
                 Some(0) => {}
@@ -235,18 +235,18 @@ impl Running {
         Ok((!has_all_ended).then(|| (0, PyBytes::new(py, b"").unbind())))
     }
 
-    /// Waits until there is something to take.
+    /// Waits until there is output to take.
     #[pyo3(signature = (which, done=None))]
     fn wait_output(&self, py: Python<'_>, which: u8, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.wait_for(py, done, None, move |shared| shared.has_output(which).then_some(()), |_| Done::Nothing)
     }
 
-    /// Lets the command go on without readers.
+    /// Lets the command continue without readers.
     fn ignore_output(&self) {
         self.shared.outputs(0).for_each(|(_, output)| output.ignore());
     }
 
-    /// Writes to its standard input; whether all of it was written.
+    /// Writes to its standard input; returns whether all of it was written.
     #[pyo3(signature = (data, done=None))]
     fn send(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let (data, mut sent) = (data.as_bytes().to_vec(), 0);
@@ -259,14 +259,14 @@ impl Running {
         self.wait_for(py, done, None, ready, |sent| Done::Flag(sent.unwrap_or(false)))
     }
 
-    /// Ends its standard input.
+    /// Closes its standard input.
     fn close_stdin(&self, py: Python<'_>) -> PyResult<()> {
         fork::check(py)?;
         self.shared.close_stdin();
         Ok(())
     }
 
-    /// Waits for its end, for at most so many seconds; whether it has ended.
+    /// Waits for its end, for at most this many seconds; returns whether it has ended.
     #[pyo3(signature = (timeout, done=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let until = match timeout {
@@ -280,7 +280,7 @@ impl Running {
         self.wait_for(py, done, until, |shared| shared.ended().then_some(()), |ended| Done::Flag(ended.is_some()))
     }
 
-    /// How it went, once it has ended: as `Sandbox.run` returns it.
+    /// Returns the result after it has ended, like `Sandbox.run`.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
         let read = || {
@@ -298,7 +298,7 @@ impl Running {
         self.result.get_or_try_init(py, read)?.clone_ref(py).into_py_any(py)
     }
 
-    /// Ends the command at once.
+    /// Kills the command.
     fn kill(&self) {
         if !fork::is_copy() {
             self.shared.cancel.kill();
@@ -312,7 +312,7 @@ impl Drop for Running {
             // Its locks may be held by threads that do not exist here.
             std::mem::forget(Arc::clone(&self.shared));
         } else {
-            // Nobody can read or write any more.
+            // Reading and writing are no longer possible.
             self.ignore_output();
             self.shared.close_stdin();
         }

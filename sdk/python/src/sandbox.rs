@@ -1,4 +1,4 @@
-//! `sandlite._native.Sandbox`: every operation, at once or with a function to call at its end.
+//! `sandlite._native.Sandbox`: every operation, at once or with a completion callback.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,14 +15,15 @@ use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
 use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
+use crate::mcp::McpParts;
 use crate::mounts::MountParts;
 use crate::operation::{Done, act, command, json, short};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
-use crate::trees::{self, absolute};
-use crate::{errors, fork, policy};
+use crate::trees::{self, Form, absolute};
+use crate::{errors, fork, mcp, policy};
 
-/// An open sandbox, or one that is closed.
+/// A sandbox, open or closed.
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
 pub(crate) struct NativeSandbox {
     pub(crate) open: Mutex<Option<Sandbox>>,
@@ -34,30 +35,30 @@ impl NativeSandbox {
         Self { open: Mutex::new(Some(sandbox)), about }
     }
 
-    /// Another handle of the same sandbox.
+    /// Creates another handle of the same sandbox.
     pub(crate) fn with(&self, py: Python<'_>, make: impl FnOnce(&Sandbox) -> Result<Sandbox, Error>) -> PyResult<Self> {
         let made = make(&self.get(py)?).map_err(|error| errors::raise(py, &error))?;
         Ok(Self::new(made, self.about.clone()))
     }
 
-    /// What tells it from other sandboxes of this process.
+    /// Returns its number in this process.
     pub(crate) fn number(&self) -> u64 {
         self.about.number
     }
 
-    /// The sandbox, for reading: that never waits.
+    /// Returns the sandbox for reading, which never waits.
     pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Sandbox> {
         fork::check(py)?;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| errors::closed(py))
     }
 
-    /// The sandbox, for what takes turns. A tool would wait for the command that waits for the tool.
+    /// Returns the sandbox for operations that take turns. A tool would wait for the command that waits for the tool.
     fn get_for_change(&self, py: Python<'_>) -> PyResult<Sandbox> {
         let sandbox = self.get(py)?;
         if host_tools::is_inside(py, self.about.number)? { Err(errors::busy(py)) } else { Ok(sandbox) }
     }
 
-    /// Reads something: here and now, or with a function to call at the end.
+    /// Reads something: at once, or with a completion callback.
     pub(crate) fn look(
         &self,
         py: Python<'_>,
@@ -67,7 +68,7 @@ impl NativeSandbox {
         short(py, done, self.get(py)?, work)
     }
 
-    /// Changes something: here and now, or with a function to call at the end.
+    /// Changes something: at once, or with a completion callback.
     pub(crate) fn change(
         &self,
         py: Python<'_>,
@@ -77,7 +78,7 @@ impl NativeSandbox {
         short(py, done, self.get_for_change(py)?, work)
     }
 
-    /// Performs an action; its command can be killed, by Ctrl-C too.
+    /// Performs an action; its command can be killed, also by Ctrl-C.
     fn perform(
         &self,
         py: Python<'_>,
@@ -103,7 +104,7 @@ impl NativeSandbox {
 impl Drop for NativeSandbox {
     fn drop(&mut self) {
         if fork::is_copy() {
-            // The database is the parent's, and its threads are not here.
+            // The database belongs to the parent, whose threads do not exist here.
             let held = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(held.take());
         }
@@ -114,7 +115,7 @@ impl Drop for NativeSandbox {
 impl NativeSandbox {
     /// Opens a sandbox.
     #[staticmethod]
-    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None, base=None, policy=None))]
+    #[pyo3(signature = (db, files, snapshot, cwd, preset, env, mounts, tools, root_alias, python, done=None, read_only=false, wait=None, limits=None, own=None, base=None, policy=None, mcp=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn open(
         py: Python<'_>,
@@ -135,6 +136,7 @@ impl NativeSandbox {
         own: Option<OwnParts>,
         base: Option<PathBuf>,
         policy: Option<String>,
+        mcp: Option<McpParts>,
     ) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
         let policy = policy.map(|text| policy::parse(py, &text)).transpose()?;
@@ -149,16 +151,16 @@ impl NativeSandbox {
             is_read_only: read_only,
             tools: tools.into(),
             commands: commands.into(),
+            mcp: None,
         };
-        let preset: Preset = preset
-            .parse()
-            .map_err(|error| errors::raise(py, &Error::Invalid(format!("{error}: use strict, normal or permissive"))))?;
+        let preset = preset.parse::<Preset>().map_err(|error| errors::raise(py, &Error::Invalid(error.to_string())))?;
         let python = match python {
             "core" => runtime::Python::Core,
             "sci" => runtime::Python::Scientific,
-            other => return Err(errors::raise(py, &Error::Invalid(format!("there is no Python `{other}`: use core or sci")))),
+            other => return Err(errors::raise(py, &Error::Invalid(format!("unknown Python `{other}`: expected core or sci")))),
         };
         let work = move || {
+            let connected = mcp::connect(mcp, read_only)?;
             let mut builder = Sandbox::builder().host(&host()?).preset(preset).python(python);
             if let Some(limits) = limits {
                 builder = builder.custom_limits(limits);
@@ -173,7 +175,7 @@ impl NativeSandbox {
                 builder = builder.import(path);
             }
             if let Some(name) = root_alias {
-                // LocalSandbox's layout, and its shell's way with files.
+                // LocalSandbox's layout, and its shell's treatment of files.
                 builder = builder.root_alias(name).creates_parents();
             }
             for (path, content) in files {
@@ -198,7 +200,7 @@ impl NativeSandbox {
             if let Some(wait) = wait {
                 builder = builder.wait(wait);
             }
-            Ok(Done::Opened(Box::new((builder.cwd(cwd).open()?, about))))
+            Ok(Done::Opened(Box::new(mcp::attach(builder.cwd(cwd).open()?, about, connected)?)))
         };
         match done {
             Some(done) => task::begin(py, Stop::Nothing, Box::new(work), done),
@@ -229,7 +231,7 @@ impl NativeSandbox {
         }
     }
 
-    /// Starts bash or Python and returns at once, to be streamed; or else as a handle, whose standard input stays open if none is given.
+    /// Starts bash or Python and returns at once, for streaming, or as a handle whose standard input stays open if none is given.
     #[pyo3(signature = (kind, text, options, stdin, stream, echo=false))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn start(
@@ -248,25 +250,25 @@ impl NativeSandbox {
         Ok(running::start(sandbox, command, options, using)?)
     }
 
-    /// Performs an action; its answer as JSON. What goes wrong is an exception.
+    /// Performs an action and returns its result as JSON. An error becomes an exception.
     #[pyo3(signature = (name, arguments, done=None))]
     fn perform_action(&self, py: Python<'_>, name: String, arguments: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.perform(py, name, arguments, Err, done)
     }
 
-    /// Performs an action as a model does; its answer as JSON. What goes wrong is an answer.
+    /// Performs an action as a model does and returns its result as JSON. An error becomes a result.
     #[pyo3(signature = (name, arguments, done=None))]
     fn call_action(&self, py: Python<'_>, name: String, arguments: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.perform(py, name, arguments, |error| Ok(error.into()), done)
     }
 
-    /// The names of the shell's sessions, as JSON.
+    /// Returns the names of the shell's sessions, as JSON.
     #[pyo3(signature = (done=None))]
     fn sessions(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, |sandbox| Ok(Done::Json(Some(json(&sandbox.sessions()?)?))))
     }
 
-    /// The directory a session is in, as JSON.
+    /// Returns the directory of a session, as JSON.
     #[pyo3(signature = (name, done=None))]
     fn session_directory(&self, py: Python<'_>, name: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| {
@@ -275,7 +277,7 @@ impl NativeSandbox {
         })
     }
 
-    /// Forgets a session, its shell and its Python.
+    /// Removes a session, its shell and its Python.
     #[pyo3(signature = (name, done=None))]
     fn end_session(&self, py: Python<'_>, name: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.change(py, done, move |sandbox| {
@@ -284,19 +286,19 @@ impl NativeSandbox {
         })
     }
 
-    /// Whether a session has a live Python.
+    /// Returns whether a session has a live Python.
     fn is_python_live(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         Ok(self.get(py)?.is_python_live(name))
     }
 
-    /// The same sandbox with other tools.
+    /// Returns the same sandbox with other tools.
     fn with_tools(&self, py: Python<'_>, tools: Vec<ToolParts>) -> PyResult<Self> {
         let about = About { tools: tools.into(), ..self.about.clone() };
         let sandbox = self.get(py)?.with_tools(about.tools()).map_err(|error| errors::raise(py, &error))?;
         Ok(Self::new(sandbox, about))
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     #[pyo3(signature = (path, done=None))]
     fn read_bytes(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| Ok(Done::Bytes(sandbox.fs().read(&absolute(sandbox.current_dir(), &path))?)))
@@ -318,7 +320,7 @@ impl NativeSandbox {
         })
     }
 
-    /// Adds to the end of a file.
+    /// Appends to a file.
     #[pyo3(signature = (path, content, done=None))]
     fn append_bytes(
         &self,
@@ -344,19 +346,19 @@ impl NativeSandbox {
         })
     }
 
-    /// Everything below a path, as JSON.
+    /// Returns everything below a path, as JSON.
     #[pyo3(signature = (path, done=None))]
     fn walk(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| trees::walk(sandbox, &absolute(sandbox.current_dir(), &path)))
     }
 
-    /// Copies a file of this machine in.
+    /// Copies a file from this machine.
     #[pyo3(signature = (host, path, done=None))]
     fn upload(&self, py: Python<'_>, host: PathBuf, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.change(py, done, move |sandbox| trees::upload(sandbox, &host, &absolute(sandbox.current_dir(), &path)))
     }
 
-    /// Copies a file out.
+    /// Copies a file to this machine.
     #[pyo3(signature = (path, host, overwrite, done=None))]
     fn download(
         &self,
@@ -369,32 +371,32 @@ impl NativeSandbox {
         self.look(py, done, move |sandbox| trees::download(sandbox, &absolute(sandbox.current_dir(), &path), &host, overwrite))
     }
 
-    /// Copies a directory of this machine in; what was copied, as JSON.
+    /// Copies a directory from this machine and returns the result as JSON.
     #[pyo3(signature = (host, path, done=None))]
     fn upload_dir(&self, py: Python<'_>, host: PathBuf, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.change(py, done, move |sandbox| trees::copied(&sandbox.import_tree(host, &absolute(sandbox.current_dir(), &path))?))
     }
 
-    /// Copies a directory out; what was copied, as JSON.
+    /// Copies a directory to this machine and returns the result as JSON.
     #[pyo3(signature = (path, host, done=None))]
     fn download_dir(&self, py: Python<'_>, path: String, host: PathBuf, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| trees::copied(&sandbox.export_tree(&absolute(sandbox.current_dir(), &path), host)?))
     }
 
-    /// What the sandbox holds, as JSON.
+    /// Returns a summary of the sandbox, as JSON.
     #[pyo3(signature = (done=None))]
     fn info(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let preset = self.about.preset.clone();
         self.look(py, done, move |sandbox| trees::info(sandbox, &preset))
     }
 
-    /// Whether a path leads somewhere.
+    /// Returns whether a path exists.
     #[pyo3(signature = (path, done=None))]
     fn exists(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| Ok(Done::Flag(sandbox.fs().exists(&absolute(sandbox.current_dir(), &path))?)))
     }
 
-    /// The names in a directory, as JSON; `unless_empty` is not among them while nothing is in it.
+    /// Returns the names in a directory, as JSON; omits `unless_empty` if it is empty.
     #[pyo3(signature = (path, unless_empty, done=None))]
     fn list_names(
         &self,
@@ -415,7 +417,7 @@ impl NativeSandbox {
         })
     }
 
-    /// Removes a file, and nothing but a file.
+    /// Removes a file, but not a directory.
     #[pyo3(signature = (path, done=None))]
     fn remove_file(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.change(py, done, move |sandbox| {
@@ -424,25 +426,25 @@ impl NativeSandbox {
         })
     }
 
-    /// The value of a key, as JSON.
+    /// Returns the value of a key, as JSON.
     #[pyo3(signature = (key, done=None))]
     fn kv_get(&self, py: Python<'_>, key: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| Ok(Done::Json(sandbox.kv().get(&key)?.map(|value| value.to_string()))))
     }
 
-    /// The keys that begin with a prefix, as JSON.
+    /// Returns the keys with a prefix, as JSON.
     #[pyo3(signature = (prefix, done=None))]
     fn kv_keys(&self, py: Python<'_>, prefix: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| Ok(Done::Json(Some(json(&sandbox.kv().keys(&prefix)?)?))))
     }
 
-    /// The keys that begin with a prefix and their values, as JSON.
+    /// Returns the keys with a prefix and their values, as JSON.
     #[pyo3(signature = (prefix, done=None))]
     fn kv_items(&self, py: Python<'_>, prefix: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| Ok(Done::Json(Some(json(&sandbox.kv().items(&prefix)?)?))))
     }
 
-    /// Rows of the history, as JSON; with their output, if that is wanted.
+    /// Returns rows of the history as JSON, optionally with their output.
     #[pyo3(signature = (limit, since, before, name, grep, done=None, output=false))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn history(
@@ -467,13 +469,13 @@ impl NativeSandbox {
         })
     }
 
-    /// A snapshot's bytes.
+    /// Returns the bytes of a snapshot.
     #[pyo3(signature = (compat, done=None))]
     fn export_snapshot(&self, py: Python<'_>, compat: Option<String>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| trees::snapshot(sandbox, compat.as_deref()))
     }
 
-    /// A compact copy in a new file.
+    /// Writes a compact copy to a new file.
     #[pyo3(signature = (path, compat, done=None))]
     fn export_to(&self, py: Python<'_>, path: PathBuf, compat: Option<String>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| {
@@ -483,12 +485,12 @@ impl NativeSandbox {
     }
 
     /// The versions as a git repository or bundle; what was written, as JSON.
-    #[pyo3(signature = (to, path, bare, done=None))]
-    fn git_export(&self, py: Python<'_>, to: PathBuf, path: String, bare: bool, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, absolute(sandbox.current_dir(), &path), bare))
+    #[pyo3(signature = (to, path, how, done=None))]
+    fn git_export(&self, py: Python<'_>, to: PathBuf, path: String, how: Form, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, absolute(sandbox.current_dir(), &path), how))
     }
 
-    /// The commits of a git repository or bundle as versions; what was made, as JSON.
+    /// Imports the commits of a git repository or bundle as versions and returns the result as JSON.
     #[pyo3(signature = (source, reference, into, depth, done=None))]
     fn git_import(
         &self,
@@ -505,7 +507,7 @@ impl NativeSandbox {
         })
     }
 
-    /// A second sandbox that continues from here.
+    /// Returns a second sandbox that continues from here.
     #[pyo3(signature = (path, done=None))]
     fn fork(&self, py: Python<'_>, path: Option<PathBuf>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let about = self.about.of_fork(path.clone());
@@ -515,43 +517,43 @@ impl NativeSandbox {
                 None => sandbox.fork()?,
             };
             // Its tools work for it, not for this one.
-            let fork = if about.tools.is_empty() { fork } else { fork.with_tools(about.tools())? };
+            let fork = if !about.has_tools() { fork } else { fork.with_tools(about.tools())? };
             Ok(Done::Opened(Box::new((commands::in_fork(fork, &about)?, about))))
         })
     }
 
-    /// The sandbox as it was at a version: for reading.
+    /// Returns the sandbox as it was at a version, for reading.
     #[pyo3(signature = (version, done=None))]
     fn at(&self, py: Python<'_>, version: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let about = self.about.of_fork(self.about.path.clone());
         self.look(py, done, move |sandbox| Ok(Done::Opened(Box::new((sandbox.at(&version)?, about)))))
     }
 
-    /// Its file; none in memory.
+    /// Returns its file; `None` in memory.
     #[getter]
     fn path(&self) -> Option<String> {
         self.about.path.as_ref().map(|path| path.to_string_lossy().into_owned())
     }
 
-    /// The name of its preset.
+    /// Returns the name of its preset.
     #[getter]
     fn preset(&self) -> &str {
         &self.about.preset
     }
 
-    /// What a command may use, by name.
+    /// Returns the limits of a command, by name.
     #[getter]
     fn limits(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         Ok(self.get(py)?.limits().entries().into_iter().map(|(name, value)| (name.as_str(), value)).collect())
     }
 
-    /// Whether it was opened for looking at it.
+    /// Returns whether it was opened read-only.
     #[getter]
     fn read_only(&self) -> bool {
         self.about.is_read_only
     }
 
-    /// What it is, in a few words.
+    /// Returns a short description.
     #[getter]
     fn label(&self) -> String {
         let place = self.path().map_or_else(|| "in memory".to_owned(), |path| format!("'{path}'"));
@@ -560,19 +562,19 @@ impl NativeSandbox {
         format!("{place} preset={}{mode}{state}", self.about.preset)
     }
 
-    /// The directory commands start in.
+    /// Returns the directory in which commands start.
     #[getter]
     fn cwd(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.get(py)?.current_dir().to_owned())
     }
 
-    /// What of a snapshot was left out or changed.
+    /// Returns the omitted and changed parts of a snapshot.
     #[getter]
     fn import_notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.get(py)?.import_notes().to_vec())
     }
 
-    /// Whether it is closed.
+    /// Returns whether it is closed.
     #[getter]
     fn closed(&self) -> bool {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).is_none()
@@ -584,7 +586,7 @@ impl NativeSandbox {
         if fork::is_copy() {
             std::mem::forget(sandbox);
         } else {
-            py.detach(move || drop(sandbox));
+            py.detach(move || mcp::close(sandbox, &self.about));
         }
     }
 }

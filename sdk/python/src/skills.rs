@@ -1,4 +1,4 @@
-//! `sandlite._native.Skills`: a catalog of skills, and what runs of them leave.
+//! `sandlite._native.Skills`: a catalog of skills, and the results of their runs.
 
 use std::path::{Path, PathBuf};
 
@@ -22,11 +22,11 @@ use crate::{errors, fork};
 #[pyclass(frozen, name = "Skills", module = "sandlite._native")]
 pub(crate) struct NativeSkills(Skills);
 
-/// What a run of a skill left.
+/// The result of a run.
 #[pyclass(frozen, name = "SkillRun", module = "sandlite._native")]
 pub(crate) struct NativeRun(RunResult);
 
-/// How to run a skill; the input is JSON text, so that its numbers stay as they are.
+/// The options of a run; the input is JSON text, so that its numbers stay exact.
 #[derive(Debug, Deserialize)]
 struct Asked {
     input: Option<String>,
@@ -34,7 +34,7 @@ struct Asked {
     session: Option<String>,
 }
 
-// A plain file is a sandbox that holds a catalog.
+// A plain file is a sandbox that contains a catalog.
 fn catalog(path: &Path, limits: &Limits) -> Result<Catalog, Error> {
     let is_sandbox = path.is_file() || !path.is_dir() && path.extension().is_some_and(|extension| extension == "db");
     if is_sandbox {
@@ -45,7 +45,7 @@ fn catalog(path: &Path, limits: &Limits) -> Result<Catalog, Error> {
 }
 
 impl NativeSkills {
-    // Does something short: here and now, or with a function to call at the end.
+    // Performs a short operation: at once, or with a completion callback.
     fn short(
         &self,
         py: Python<'_>,
@@ -68,8 +68,7 @@ impl NativeSkills {
     fn open(py: Python<'_>, path: Option<PathBuf>, preset: &str, limits: Option<String>) -> PyResult<Self> {
         fork::check(py)?;
         let opened = py.detach(|| {
-            let preset: Preset =
-                preset.parse().map_err(|error| Error::Invalid(format!("{error}: use strict, normal or permissive")))?;
+            let preset = preset.parse::<Preset>().map_err(|error| Error::Invalid(error.to_string()))?;
             let limits = limits.map_or_else(|| Ok(preset.limits()), |text| Limits::parse_custom(&text))?;
             let catalog = path.map_or_else(|| Ok(Catalog::in_memory()?), |path| catalog(&path, &limits))?;
             Ok(Skills::with_start(catalog, limits, host))
@@ -77,7 +76,7 @@ impl NativeSkills {
         opened.map(Self).map_err(|error: Error| errors::raise(py, &error))
     }
 
-    /// Performs an action on skills; its answer as JSON.
+    /// Performs an action on skills and returns its result as JSON.
     #[pyo3(signature = (name, arguments, done=None))]
     fn call_action(&self, py: Python<'_>, name: String, arguments: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
@@ -99,7 +98,7 @@ impl NativeSkills {
         }
     }
 
-    /// Runs a skill; the result as JSON, and what it left.
+    /// Runs a skill and returns its result as JSON, and its files.
     #[pyo3(signature = (name, options, files, done=None))]
     fn run(
         &self,
@@ -134,7 +133,7 @@ impl NativeSkills {
         }
     }
 
-    /// Keeps a skill: a path of this machine, or files. What became of it, as JSON.
+    /// Stores a skill from a path on this machine or from files, and returns the result as JSON.
     #[pyo3(signature = (path, files, replace, sources, pip, done=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn push(
@@ -167,12 +166,12 @@ impl NativeSkills {
         })
     }
 
-    /// The skills that can be run as tools, as JSON.
+    /// Returns the skills that can be run as tools, as JSON.
     fn tools(&self, py: Python<'_>, prefix: String) -> PyResult<Py<PyAny>> {
         self.short(py, None, move |skills| Ok(Done::Json(Some(json(&::skills::actions::tools(skills, &prefix)?)?))))
     }
 
-    /// The directory of this machine that shows the active version of each skill.
+    /// Returns the directory on this machine with the active version of each skill.
     fn directory(&self, py: Python<'_>) -> PyResult<PathBuf> {
         let directory = py.detach(|| self.0.directory().map_err(Error::from));
         directory.map_err(|error| errors::raise(py, &error))
@@ -181,31 +180,31 @@ impl NativeSkills {
 
 #[pymethods]
 impl NativeRun {
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     fn read(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
         let bytes = py.detach(|| self.0.read(path).map_err(Error::from)).map_err(|error| errors::raise(py, &error))?;
         Ok(PyBytes::new(py, &bytes).into_any().unbind())
     }
 
-    /// Copies the files into a directory of this machine.
+    /// Copies the files to a directory on this machine.
     fn save(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
         py.detach(|| self.0.save(&directory).map_err(Error::from)).map_err(|error| errors::raise(py, &error))
     }
 }
 
-/// A result for Python: JSON, and what it left.
+/// Converts a result for Python: JSON, and its files.
 pub(crate) fn ran(py: Python<'_>, result: RunResult) -> PyResult<Py<PyAny>> {
     (result.to_json(), Py::new(py, NativeRun(result))?).into_py_any(py)
 }
 
-/// What is wrong with a skill, as JSON.
+/// Returns the problems of a skill, as JSON.
 #[pyfunction]
 pub(crate) fn lint_skill(py: Python<'_>, path: PathBuf, security: bool) -> PyResult<String> {
     let found = py.detach(|| json(&::skills::lint(&path, security)?));
     found.map_err(|error: Error| errors::raise(py, &error))
 }
 
-/// Every action on skills, as JSON.
+/// Returns every action on skills, as JSON.
 #[pyfunction]
 pub(crate) fn skill_actions() -> String {
     crate::operation::rows(::skills::actions::actions())

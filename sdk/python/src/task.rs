@@ -1,4 +1,4 @@
-//! Something that runs: it can be stopped, and reports its end.
+//! A running operation, which can be stopped and reports its end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,21 +12,21 @@ use runtime::{Cancel, Error};
 use crate::operation::Done;
 use crate::{errors, files, gate, threads};
 
-/// How often a waiting main thread looks whether the user wants to interrupt it.
+/// How often a waiting main thread checks for an interrupt by the user.
 pub(crate) const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
-/// What ends an operation early.
+/// How an operation is ended early.
 #[derive(Clone)]
 pub(crate) enum Stop {
-    /// Nothing: it is short and ends by itself.
+    /// Not at all: it is short and ends by itself.
     Nothing,
-    /// Killing its command.
+    /// By killing its command.
     Command(Cancel),
-    /// No longer waiting.
+    /// By no longer waiting.
     Waiting(Arc<Waiting>),
 }
 
-/// A wait that can be given up.
+/// A wait that can be abandoned.
 #[derive(Default)]
 pub(crate) struct Waiting {
     given_up: AtomicBool,
@@ -34,7 +34,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Names the calling thread as the one that waits.
+    /// Registers the calling thread as the waiting one.
     pub(crate) fn begin(&self) {
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
     }
@@ -57,7 +57,7 @@ pub(crate) struct Task(Stop);
 
 #[pymethods]
 impl Task {
-    /// Ends it early, if it can be.
+    /// Ends it early, if possible.
     fn kill(&self) {
         match &self.0 {
             Stop::Nothing => {}
@@ -66,7 +66,7 @@ impl Task {
         }
     }
 
-    /// Looks at the files as the running command has them; `None` when it does not run.
+    /// Reads the files as the running command sees them; `None` if it is not running.
     fn look(&self, py: Python<'_>, verb: &str, path: &str) -> PyResult<Option<Py<PyAny>>> {
         let running = match &self.0 {
             Stop::Command(cancel) => cancel.files(),
@@ -78,24 +78,24 @@ impl Task {
 
 pub(crate) type Work = Box<dyn FnOnce() -> Result<Done, Error> + Send>;
 
-/// Begins an operation and returns at once; `done` is called at its end with its result and its exception, one of them `None`.
+/// Starts an operation and returns at once; `done` is called at its end with its result and its exception, one of them `None`.
 pub(crate) fn begin(py: Python<'_>, stop: Stop, work: Work, done: Py<PyAny>) -> PyResult<Py<PyAny>> {
     threads::run(move || {
         let result = work();
-        // At the interpreter's end nobody is left to be called.
+        // When the interpreter exits, there is no callback to call.
         let _ = gate::with_python(|py| {
             let (value, error) = match result.map_err(|error| errors::raise(py, &error)).and_then(|done| done.into_python(py)) {
                 Ok(value) => (value, py.None()),
                 Err(error) => (py.None(), error.into_value(py).into_any()),
             };
-            // The loop that waits may be closed by now.
+            // The waiting loop may be closed by now.
             let _ = done.call1(py, (value, error));
         });
     })?;
     Ok(Py::new(py, Task(stop))?.into_any())
 }
 
-/// Runs a command to its end, without the interpreter lock; Ctrl-C kills it.
+/// Runs a command to completion, without the interpreter lock; Ctrl-C kills it.
 pub(crate) fn wait(py: Python<'_>, cancel: &Cancel, work: Work) -> PyResult<Py<PyAny>> {
     let (sender, mut receiver) = mpsc::sync_channel(1);
     threads::run(move || drop(sender.send(work())))?;

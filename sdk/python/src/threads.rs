@@ -1,4 +1,4 @@
-//! Threads that wait for work: a command costs a wake-up, not a new thread.
+//! A thread pool: a command costs a wake-up, not a new thread.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
@@ -8,12 +8,12 @@ use crate::fork;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that are kept when they have nothing to do.
+/// Maximum number of idle threads.
 const KEPT: usize = 8;
 
 static IDLE: Mutex<Vec<Sender<Job>>> = Mutex::new(Vec::new());
 
-/// Runs a job on a thread of its own.
+/// Runs a job on its own thread.
 pub(crate) fn run(job: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let mut job: Job = Box::new(job);
     loop {

@@ -1,4 +1,4 @@
-//! Files and trees that go in and out, and what a sandbox holds.
+//! Copies of files and trees from and to this machine, and the summary of a sandbox.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,22 +9,22 @@ use serde_json::json;
 
 use crate::operation::{Done, json as text};
 
-/// A path as the sandbox knows it: relative ones begin at a directory.
+/// Returns an absolute path; relative ones start in a directory.
 pub(crate) fn absolute(directory: &str, path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", directory.trim_end_matches('/')) }
 }
 
-/// Everything below a path, as JSON.
+/// Returns everything below a path, as JSON.
 pub(crate) fn walk(sandbox: &Sandbox, path: &str) -> Result<Done, Error> {
     let found = sandbox.fs().walk(path)?;
     let rows: Vec<FoundFile> = found.into_iter().map(|found| FoundFile::new(found.path, &found.stat)).collect();
     Ok(Done::Json(Some(text(&rows)?)))
 }
 
-/// Copies a file of this machine in, read while it is stored.
+/// Copies a file from this machine, streaming it.
 pub(crate) fn upload(sandbox: &Sandbox, host: &Path, path: &str) -> Result<Done, Error> {
     let failed = |source| Error::HostFile { path: host.to_owned(), source };
-    // A named pipe would be waited for, a device would never end.
+    // Opening a named pipe would block, and a device would never end.
     let metadata = std::fs::metadata(host).map_err(failed)?;
     if !metadata.is_file() {
         let hint = if metadata.is_dir() { "use upload_dir" } else { "only regular files can be copied" };
@@ -34,7 +34,10 @@ pub(crate) fn upload(sandbox: &Sandbox, host: &Path, path: &str) -> Result<Done,
     Ok(Done::Size(sandbox.fs().write_from(path, Content::new(file).announced(metadata.len()))?))
 }
 
-/// Copies a file out; it appears whole or not at all.
+/// Whether a git repository has no files, and whether its commits are the checkpoints.
+pub(crate) type Form = (bool, bool);
+
+/// Copies a file to this machine; it is created atomically.
 pub(crate) fn download(sandbox: &Sandbox, path: &str, host: &Path, overwrite: bool) -> Result<Done, Error> {
     let failed = |source| Error::HostFile { path: host.to_owned(), source };
     if !overwrite && host.symlink_metadata().is_ok() {
@@ -52,14 +55,14 @@ pub(crate) fn download(sandbox: &Sandbox, path: &str, host: &Path, overwrite: bo
     Ok(Done::Size(size))
 }
 
-/// What was copied, as JSON.
+/// Formats the result of a copy as JSON.
 pub(crate) fn copied(copy: &TreeCopy) -> Result<Done, Error> {
     let TreeCopy { files, directories, symlinks, bytes, skipped } = copy;
     let rows = json!({ "files": files, "directories": directories, "symlinks": symlinks, "bytes": bytes, "skipped": skipped });
     Ok(Done::Json(Some(rows.to_string())))
 }
 
-/// A compact copy in a new file, in the layout that is asked for.
+/// Writes a compact copy to a new file, in the requested layout.
 pub(crate) fn export(sandbox: &Sandbox, path: &Path, compat: Option<&str>) -> Result<(), Error> {
     match compat {
         None => sandbox.export(path),
@@ -68,30 +71,30 @@ pub(crate) fn export(sandbox: &Sandbox, path: &Path, compat: Option<&str>) -> Re
     }
 }
 
-/// The bytes of such a copy.
+/// Returns the bytes of such a copy.
 pub(crate) fn snapshot(sandbox: &Sandbox, compat: Option<&str>) -> Result<Done, Error> {
-    let trouble = |error: std::io::Error| Error::Invalid(format!("no temporary file for the snapshot: {error}"));
+    let trouble = |error: std::io::Error| Error::Invalid(format!("cannot create a temporary file for the snapshot: {error}"));
     let directory = tempfile::tempdir().map_err(trouble)?;
     let path = directory.path().join("snapshot.db");
     export(sandbox, &path, compat)?;
     Ok(Done::Bytes(std::fs::read(&path).map_err(trouble)?))
 }
 
-/// Writes the versions as commits; what was written, as JSON.
-pub(crate) fn git_export(sandbox: &Sandbox, to: &Path, path: String, bare: bool) -> Result<Done, Error> {
+/// Writes the versions as commits and returns the result as JSON.
+pub(crate) fn git_export(sandbox: &Sandbox, to: &Path, path: String, (bare, checkpoints): Form) -> Result<Done, Error> {
     let form = match GitForm::of(to) {
         GitForm::Repository if bare => GitForm::Bare,
         form => form,
     };
-    Ok(Done::Json(Some(text(&sandbox.versions().git_export(to, &GitExport { path, form })?)?)))
+    Ok(Done::Json(Some(text(&sandbox.versions().git_export(to, &GitExport { path, form, checkpoints })?)?)))
 }
 
-/// Makes versions of commits; what was made, as JSON.
+/// Imports commits as versions and returns the result as JSON.
 pub(crate) fn git_import(sandbox: &Sandbox, source: &Path, options: &GitImport) -> Result<Done, Error> {
     Ok(Done::Json(Some(text(&sandbox.versions().git_import(source, options)?)?)))
 }
 
-/// What a sandbox holds, as JSON.
+/// Returns a summary of a sandbox, as JSON.
 pub(crate) fn info(sandbox: &Sandbox, preset: &str) -> Result<Done, Error> {
     let info: Summary = sandbox.info()?;
     let rows = json!({

@@ -73,12 +73,12 @@ def test_a_limit_is_told_with_what_was_printed(box):
 def test_long_output_is_cut_in_the_middle(box):
     answer = anthropic.SandboxTools(box).dispatch({"id": "1", "name": "bash", "input": {"command": "seq 30000"}})
     text = answer["content"]
-    assert len(text) < 62_000 and text.startswith("1\n2\n") and "\n30000\n[the middle of the output is left out: " in text
+    assert len(text) < 62_000 and text.startswith("1\n2\n") and "\n30000\n[the middle of the output is omitted: " in text
 
 
 def test_models_are_offered_every_option_of_an_action(box):
     offered = {tool["name"]: tool["input_schema"]["properties"] for tool in anthropic.SandboxTools(box).tools}
-    assert {"command", "cwd", "env", "stdin", "timeout_ms", "rollback_on_failure", "session", "seed"} == set(offered["bash"])
+    assert {"command", "cwd", "env", "stdin", "timeout_ms", "rollback_on_failure", "session", "seed", "record"} == set(offered["bash"])
     assert {"literal", "mode", "max_matches", "hidden"} <= set(offered["grep"])
     assert set(offered) == {action["name"] for action in sandlite.actions() if action["audience"] == "models"}
 
@@ -284,12 +284,12 @@ def test_every_framework_takes_a_session(box):
 
 
 @pytest.mark.parametrize("names", [["bash"], ["python", "read_file"]])
-def test_whoever_can_cut_output_can_show_all_of_it(box, names):
+def test_tools_that_truncate_output_bring_the_tool_that_shows_all_of_it(box, names):
     tools = anthropic.SandboxTools(box, names=names)
     assert {tool["name"] for tool in tools.tools} == {*names, "history"}
     code = {"command": "seq 30000"} if "bash" in names else {"code": "for i in range(30000): print(i)"}
     text = tools.dispatch({"id": "1", "name": names[0], "input": code})["content"]
-    note = text.rpartition("`history` with run=")[2]
+    note = text.rpartition("`history` and run=")[2]
     asked = {"run": int(note.split(" ")[0]), "output_offset": 60_000}
     whole = tools.dispatch({"id": "2", "name": "history", "input": asked})["content"]
     assert "\n15000\n" not in text and "\n15000\n" in whole, whole[:400]

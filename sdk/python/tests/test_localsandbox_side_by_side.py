@@ -225,7 +225,7 @@ def what_tools_complain_about(kit):
     def same(payload):
         return {"got": payload}
 
-    # Keywords that LocalSandbox does not look at are no trouble, known ones such as `minimum` and others.
+    # Keywords that LocalSandbox ignores are accepted, known ones such as `minimum` and others.
     schema = {
         "type": "object",
         "properties": {

@@ -69,6 +69,8 @@ STEPS = [
     ("disk_usage", {"path": "/d"}, ["fs", "du", "/d"]),
     ("tree", {"path": "/d"}, ["fs", "tree", "/d"]),
     ("apply", {"directory": "/nowhere"}, None),
+    ("record", {"name": "note", "about": "a note", "content": "{}"}, None),
+    ("update", {"path": "/d"}, None),
     ("checkpoints", {}, None),
     ("events", {"after": 1, "path": "/d"}, None),
     ("acknowledge_events", {"consumer": "index", "version": 2}, None),

@@ -81,8 +81,8 @@ def test_one_that_does_not_work_is_named_and_the_others_are_installed(wheels):
             box.pip_install("beta", "delta", "epsilon", "absent", find_links=wheels, offline=True)
         reasons = {refused.name: refused.reason for refused in caught.value.refused}
         assert set(reasons) == {"delta", "epsilon", "absent"}
-        assert "does not work without its compiled part: ModuleNotFoundError" in reasons["delta"]
-        assert reasons["epsilon"].startswith("it needs `delta`, which does not work without its compiled part")
+        assert "does not work without its native code: ModuleNotFoundError" in reasons["delta"]
+        assert reasons["epsilon"].startswith("it requires `delta`, which does not work without its native code")
         assert names(caught.value.installed) == ["beta"] and names(box.packages()) == ["beta"]
 
 

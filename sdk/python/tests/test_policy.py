@@ -76,7 +76,7 @@ def test_views_have_labels_runs_and_sessions_of_their_own() -> None:
         assert bob.session("s").bash("echo [$x]").stdout == "[]\n"
         with pytest.raises(InvalidError):
             box.view("a/b")
-        with pytest.raises(InvalidError, match="does not see the whole sandbox"):
+        with pytest.raises(InvalidError, match="does not include the whole sandbox"):
             bob.info()
 
 
@@ -94,7 +94,7 @@ def test_a_hook_refuses_with_a_message() -> None:
         box.write_file("/src/a", "good")
         assert asked[0][1] == [("created", "/src"), ("created", "/src/a")]
         result = box.bash("echo bad > /src/a; echo 1 > /other")
-        assert result.exit_code == 1 and result.stderr == "sandlite: changes refused by a hook: no bad words\n"
+        assert result.exit_code == 1 and result.stderr == "sandlite: changes rejected by a hook: no bad words\n"
         assert box.read_file("/src/a") == "good" and not box.exists("/other")
         with pytest.raises(RefusedError, match="no bad words"):
             box.write_file("/src/a", "bad")

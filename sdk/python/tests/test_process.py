@@ -30,7 +30,7 @@ def test_callbacks_see_the_output_while_the_command_runs():
         return len(seen)
 
     with Sandbox(tools=[count]) as box:
-        # The command goes on only after the first line was passed on.
+        # The command continues only after the first line was passed on.
         script = "echo one; while [ $(tool count {}) = 0 ]; do :; done; echo two >&2"
         result = box.bash(script, on_stdout=seen.append, on_stderr=lambda text: seen.append(("err", text)))
     assert seen == ["one\n", ("err", "two\n")]

@@ -92,7 +92,7 @@ def test_pictures_that_are_too_large_for_a_model_are_left_out_of_its_answer(box)
     code = "class P:\n def _repr_png_(self): return b'x' * 500_000\n def __repr__(self): return 'P'\nP()"
     assert len(box.python(code, echo=True).images[0].data) == 500_000
     answer = box.call_action("python", {"code": code, "echo": True})
-    assert answer.data["images"] == [] and "pictures left out: 1" in answer.text and not answer.is_error
+    assert answer.data["images"] == [] and "images omitted: 1" in answer.text and not answer.is_error
 
 
 def test_the_same_for_asyncio():

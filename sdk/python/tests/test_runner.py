@@ -177,6 +177,19 @@ def test_skills_of_the_sandbox_are_offered_by_name(box):
     assert "Use pdftotext." in answers[0][0] and answers[1][1]
 
 
+def test_tools_of_the_program_are_called_under_any_name(box):
+    box.write_file("/servers/notes/SKILL.md", "---\nname: notes\ndescription: Keeps notes.\n---\n\nUse `mcp notes`.\n")
+    own = [RunnerTool(name, "Ours.", {"type": "object"}, lambda **_: "ours") for name in ("load_skill", "call_subrunner")]
+    model = ScriptedProvider([[call("load_skill", name="notes"), call("call_subrunner")], "Done."])
+    assert Runner(box, model, tools=own).run("Go").ok
+    assert last_results(model.requests[1]) == [("ours", False), ("ours", False)]
+    model = ScriptedProvider([[call("load_skill", name="notes"), call("load_skill", name="none")], "Done."])
+    assert Runner(box, model).run("Go").ok
+    answers = last_results(model.requests[1])
+    assert "Use `mcp notes`." in answers[0][0] and answers[1][1]
+    assert "- notes: Keeps notes." in next(tool for tool in model.requests[0].tools if tool.name == "load_skill").description
+
+
 def test_the_same_with_asyncio():
     async def main():
         async def double(number: int) -> int:

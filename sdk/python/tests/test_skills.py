@@ -166,7 +166,7 @@ def test_pydantic_ai_s_toolset_runs_skills(two):
 
 
 def test_requirements_come_from_wheels(tmp_path):
-    """A wheel of a local directory is enough; what cannot be had is refused at the push."""
+    """A wheel in a local directory is enough; a missing one is rejected at the push."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     source = tmp_path / "src"

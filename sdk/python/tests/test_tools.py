@@ -81,7 +81,7 @@ def test_nothing_runs_for_a_command_that_is_over():
         return True
 
     (_, _, _, call) = parts([act], approve, None)[0]
-    with pytest.raises(NotApproved, match="the command is over"):
+    with pytest.raises(NotApproved, match="the command has ended"):
         call("{}", lambda: bool(over))
     assert called == []
 

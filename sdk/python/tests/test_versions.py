@@ -55,13 +55,13 @@ def test_who_did_what():
         assert [(line.text, line.version.run) for line in box.blame("/list")] == [("a", 1), ("B", run)]
         found = box.bisect("grep -q b /list", "good")
         assert (found.first_bad.run, found.suspects) == (run, [])
-        with pytest.raises(errors.InvalidError, match="no such run"):
+        with pytest.raises(errors.InvalidError, match="unknown run"):
             box.show(99)
 
 
 def test_recorded_runs_are_the_same_again():
     with Sandbox() as box:
-        with pytest.raises(errors.InvalidError, match="no run was recorded"):
+        with pytest.raises(errors.InvalidError, match="there are no recorded runs"):
             box.replay()
         box.bash("echo $RANDOM > /number; date +%N; cat", stdin=b"in\xff", record=True)
         box.write_file("/given", "as it is")

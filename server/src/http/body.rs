@@ -1,4 +1,4 @@
-//! Bodies: bounded in size, time and depth before anything is made of them (T-NET-04).
+//! Request bodies: limited in size, time and depth before they are parsed (T-NET-04).
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::Refusal;
 use super::guard::only;
 use crate::message::{LARGEST, Shape};
 
-/// Reads a body of JSON.
+/// Reads a JSON body.
 pub(super) async fn read(headers: &HeaderMap, incoming: Incoming, time: Duration) -> Result<Bytes, Refusal> {
     let kind = only(headers, &CONTENT_TYPE).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
-    // Anything else is what a page can send without asking first.
+    // Web pages can send any other type without a preflight request.
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"));
     }
@@ -27,12 +27,12 @@ pub(super) async fn read(headers: &HeaderMap, incoming: Incoming, time: Duration
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"))
         }
-        Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the body broke off")),
-        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
+        Ok(Err(_)) => Err(Refusal::new(StatusCode::BAD_REQUEST, "the body is incomplete")),
+        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "timeout while reading the body")),
     }
 }
 
-/// The little that is looked at before the protocol's own service sees a message.
+/// The parts of a message that are read before the protocol's service receives it.
 #[derive(Debug)]
 pub(super) struct Message {
     method: String,
@@ -40,24 +40,24 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Looks at one message.
+    /// Scans one message.
     pub(super) fn parse(shape: &Shape, bytes: &[u8]) -> Result<Self, Refusal> {
         if let Some(fault) = shape.fault() {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, fault.as_str()));
         }
-        // Looks at every byte and builds nothing.
+        // Validates every byte without building anything.
         serde_json::from_slice::<IgnoredAny>(bytes).map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the body is not JSON"))?;
         let method = shape.method().unwrap_or_default();
         let cancelled = if method == "notifications/cancelled" { cancelled(bytes) } else { None };
         Ok(Self { method, cancelled })
     }
 
-    /// Whether a client begins.
+    /// Returns whether the message is an initialize request.
     pub(super) fn is_initialize(&self) -> bool {
         self.method == "initialize"
     }
 
-    /// The request that the client no longer wants.
+    /// Returns the request that the client cancels.
     pub(super) fn cancelled_request(&self) -> Option<String> {
         self.cancelled.clone()
     }

@@ -1,4 +1,4 @@
-//! Who is let in: the right host name, no foreign web page, the right path, the key (T-NET-01, T-NET-06).
+//! Access control: a valid host name, no foreign web page, the right path and the key (T-NET-01, T-NET-06).
 
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::uri::{Authority, Scheme};
@@ -6,14 +6,14 @@ use http::{HeaderMap, Request, StatusCode, Uri};
 
 use super::{Key, Listen, Refusal};
 
-/// The one address that is served.
+/// The only path.
 const PATH: &str = "/mcp";
-/// Bytes of all headers together.
+/// Maximum size of all headers together, in bytes.
 const LONGEST: usize = 32 << 10;
 /// This machine's own names.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// What a request must show.
+/// The conditions that a request must meet.
 pub(super) struct Guard {
     key: Key,
     hosts: Hosts,
@@ -49,7 +49,7 @@ impl Guard {
         Self { key: listen.key.clone(), hosts: Hosts::new(&listen.hosts), origins: listen.origins.clone() }
     }
 
-    /// The host names that are answered to.
+    /// Returns the accepted host names.
     pub(super) fn hosts(&self) -> Vec<String> {
         self.hosts.0.clone()
     }
@@ -64,22 +64,22 @@ impl Guard {
         self.check_host(request.uri(), headers)?;
         self.check_origin(headers)?;
         self.check_key(headers)?;
-        if request.uri().path() == PATH { Ok(()) } else { Err(Refusal::new(StatusCode::NOT_FOUND, "there is only /mcp")) }
+        if request.uri().path() == PATH { Ok(()) } else { Err(Refusal::new(StatusCode::NOT_FOUND, "unknown path: use /mcp")) }
     }
 
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let is_served = self.hosts.serves(uri, headers);
-        if is_served { Ok(()) } else { Err(Refusal::new(StatusCode::FORBIDDEN, "this host name is not served")) }
+        if is_served { Ok(()) } else { Err(Refusal::new(StatusCode::FORBIDDEN, "host name not allowed")) }
     }
 
-    // Only browsers send it, and no page is welcome unless it was named.
+    // Only browsers send this header, and only allowed origins are accepted.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
         match only(headers, &ORIGIN) {
             Some(origin) if self.origins.iter().any(|allowed| allowed == origin) => Ok(()),
-            _ => Err(Refusal::new(StatusCode::FORBIDDEN, "web pages are not served")),
+            _ => Err(Refusal::new(StatusCode::FORBIDDEN, "web origin not allowed")),
         }
     }
 
@@ -87,12 +87,12 @@ impl Guard {
         let shown = only(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
         match shown {
             Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") && self.key.matches(key.trim()) => Ok(()),
-            _ => Err(Refusal::new(StatusCode::UNAUTHORIZED, "show the key: Authorization: Bearer KEY")),
+            _ => Err(Refusal::new(StatusCode::UNAUTHORIZED, "missing or invalid key: send `Authorization: Bearer KEY`")),
         }
     }
 }
 
-/// The value of a header that is there exactly once.
+/// Returns the value of a header that occurs exactly once.
 pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(status(&["box.example"], &[], &[("host", "box.example:9000"), BEARER]), 200);
     }
 
-    // T-NET-01: the first line of a request counts as its host.
+    // T-NET-01: the host in the first line of a request counts.
     #[test]
     fn a_host_in_the_first_line_must_be_the_same_and_ours() {
         let with = |uri: &str, host: &str| status_of(uri, &[], &[], &[("host", host), BEARER]);

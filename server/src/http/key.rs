@@ -1,4 +1,4 @@
-//! The key: who has it may use the server. Kept as a digest, compared in constant time, never printed again (T-NET-06).
+//! The key that authorizes clients. Stored as a digest, compared in constant time, printed only once (T-NET-06).
 
 #![expect(clippy::disallowed_methods, reason = "the key is in a file that the user names")]
 
@@ -12,39 +12,39 @@ use runtime::NewFile;
 
 use crate::Error;
 
-/// Characters that a key must have: 128 bits in hexadecimal.
+/// Minimum length of a key: 128 bits in hexadecimal.
 const SHORTEST: usize = 32;
 
-/// Bytes of a key's file that are read.
+/// Maximum number of bytes read from a key file.
 const LONGEST: u64 = 64 << 10;
 
-/// What a client must show.
+/// The key that clients must send.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(blake3::Hash);
 
 impl Key {
-    /// A key chosen by somebody else; `None` when it is too short to be one.
+    /// Creates a key from a text; `None` if it is too short.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| Self(digest(text)))
     }
 
-    /// A new key of 256 random bits, and its text, which is not kept.
+    /// Creates a key of 256 random bits and returns it with its text, which is not stored.
     ///
     /// # Errors
     ///
-    /// When the machine gives no random bytes.
+    /// Returns an error if the system returns no random bytes.
     pub fn random() -> Result<(Self, String), Error> {
         let text = format!("sl_{}", random_hex::<32>()?);
         Ok((Self(digest(&text)), text))
     }
 
-    /// The key in a file that only its owner can read; a new one is written when there is no such file.
+    /// Reads the key from a file that only its owner can read; creates the file with a new key if it does not exist.
     ///
     /// # Errors
     ///
-    /// When the file cannot be used, others can read it, or its key is too short.
+    /// Returns an error if the file cannot be read or written, if others can read it, or if its key is too short.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::KeyFile { path: path.to_owned(), source };
         if !path.exists() {
@@ -61,16 +61,16 @@ impl Key {
             return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
         }
         if metadata.mode() & 0o077 != 0 {
-            return Err(weak("others than its owner can read it: `chmod 600` it"));
+            return Err(weak("others can read it; run `chmod 600` on it"));
         }
         let mut text = String::new();
         fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)).map_err(failed)?;
-        Self::new(&text).ok_or_else(|| weak("a key has at least 32 printable characters; remove the file to get a new one"))
+        Self::new(&text).ok_or_else(|| weak("expected at least 32 printable characters; remove the file to create a new key"))
     }
 
-    /// Whether this is the text of the key.
+    /// Returns whether this is the text of the key.
     pub(super) fn matches(&self, text: &str) -> bool {
-        // Digests compare in constant time, whatever the text's length.
+        // Digests are compared in constant time, regardless of the text's length.
         self.0 == digest(text)
     }
 }
@@ -79,7 +79,7 @@ fn digest(text: &str) -> blake3::Hash {
     blake3::hash(text.as_bytes())
 }
 
-/// Random bytes as hexadecimal digits.
+/// Returns random bytes as hexadecimal digits.
 pub(crate) fn random_hex<const BYTES: usize>() -> Result<String, Error> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;

@@ -1,4 +1,4 @@
-//! A stream whose other end must read: a write that waits too long ends the connection (T-NET-08).
+//! A stream whose peer must keep reading: a write that blocks too long ends the connection (T-NET-08).
 
 use std::io;
 use std::pin::Pin;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// A stream with a time limit on each wait for room to write.
+/// A stream with a timeout for each blocked write.
 pub(crate) struct Patient<S> {
     stream: S,
     patience: Duration,
-    /// Runs while a write waits.
+    /// Set while a write is blocked.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -21,7 +21,7 @@ impl<S> Patient<S> {
         Self { stream, patience, waiting: None }
     }
 
-    // What became of a write: its end stops the clock, a wait starts it.
+    // Updates the timer after a write: progress stops it, blocking starts it.
     fn timed<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;

@@ -1,7 +1,7 @@
-//! Places for connections: few and short ones for strangers, others for those who have shown the key (T-NET-04, T-NET-08).
+//! Connection slots: few and short-lived ones for unauthenticated clients, others for authenticated ones (T-NET-04, T-NET-08).
 //!
-//! A stranger never waits for a place: it takes that of another stranger, the oldest of the address that has most of them. So no number of
-//! silent connections keeps a client with the key from being heard, even where all clients have one address.
+//! An unauthenticated client never waits for a slot: it evicts another one, the oldest of the address with the most connections.
+//! Idle connections therefore cannot lock out a client with the key, even if all clients share one address.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// Connections that have not shown the key.
+/// Maximum number of unauthenticated connections.
 const STRANGERS: usize = 64;
-/// The same of one address.
+/// Maximum number of unauthenticated connections from one address.
 const STRANGERS_OF_ADDRESS: usize = 32;
-/// Connections that have shown it.
+/// Maximum number of authenticated connections.
 const KNOWN: usize = 64;
 
 /// The same where many clients are expected.
@@ -26,7 +26,7 @@ pub(crate) struct Places(Arc<Mutex<Table>>);
 struct Table {
     most_known: usize,
     last: u64,
-    /// In the order in which they came.
+    /// In order of arrival.
     strangers: BTreeMap<u64, Stranger>,
     known: usize,
 }
@@ -36,7 +36,7 @@ struct Stranger {
     evicted: CancellationToken,
 }
 
-/// A connection's place, until it is dropped.
+/// The slot of a connection, until it is dropped.
 pub(crate) struct Place {
     places: Places,
     number: u64,
@@ -70,7 +70,7 @@ impl Places {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection.
+    /// Allocates a slot for a new connection.
     pub(crate) fn enter(&self, address: IpAddr) -> Place {
         let mut table = self.table();
         table.make_room(address);
@@ -106,12 +106,12 @@ impl Place {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the key was shown on this connection.
+    /// Returns whether this connection is authenticated.
     pub(crate) fn is_known(&self) -> bool {
         *self.state() == State::Known
     }
 
-    /// The key was shown: moves to the places of those who have it. `false` if all of them are taken.
+    /// Moves an authenticated connection to its own slots. Returns `false` if all of them are in use.
     pub(crate) fn admit(&self) -> bool {
         let mut state = self.state();
         if *state == State::Known {
@@ -127,7 +127,7 @@ impl Place {
         true
     }
 
-    /// Waits until another connection has taken the place.
+    /// Waits until another connection evicts this one.
     pub(crate) async fn evicted(&self) {
         self.evicted.cancelled().await;
     }

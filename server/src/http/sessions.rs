@@ -1,5 +1,5 @@
-//! Sessions: a number that a client gets when it begins, and that lets it cancel what it asked for. Nothing else hangs on it: every
-//! request shows the key, so a stolen number is worth nothing (T-NET-03).
+//! Sessions: an ID issued when a client initializes, which lets it cancel its own requests. It grants nothing else: every request
+//! sends the key, so a stolen ID is worthless (T-NET-03).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,16 +10,16 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use super::key::random_hex;
 use super::{Refusal, SESSION_HEADER};
 
-/// Sessions at a time; the one that was quiet longest makes room.
+/// Maximum number of sessions; the one that was idle longest is evicted.
 const MOST: usize = 256;
-/// How long a session may be quiet.
+/// How long a session may be idle.
 const IDLE: Duration = Duration::from_secs(60 * 60);
 
-/// The sessions there are, with the time of their last request.
+/// The sessions, with the time of their last request.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<HashMap<String, Instant>>);
 
-/// The session a request names, if it names one.
+/// Returns the session ID of a request, if it has one.
 pub(super) fn named_in(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let name = HeaderName::from_static(SESSION_HEADER);
     if !headers.contains_key(&name) {
@@ -32,7 +32,7 @@ pub(super) fn named_in(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 }
 
 fn unknown() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "there is no such session: initialize again")
+    Refusal::new(StatusCode::NOT_FOUND, "unknown session: initialize again")
 }
 
 impl Sessions {
@@ -42,15 +42,15 @@ impl Sessions {
         known
     }
 
-    /// A session's request has come; only sessions that we gave out are known.
+    /// Records a request of a session; only IDs issued by this server are known.
     pub(super) fn touch(&self, id: &str) -> Result<(), Refusal> {
         *self.known().get_mut(id).ok_or_else(unknown)? = Instant::now();
         Ok(())
     }
 
-    /// A number for a session that may begin.
+    /// Reserves an ID for a session that may start.
     pub(super) fn reserve(&self) -> Result<Reserved<'_>, Refusal> {
-        let id = random_hex::<16>().map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "no random bytes"))?;
+        let id = random_hex::<16>().map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot get random bytes"))?;
         Ok(Reserved { sessions: self, id })
     }
 
@@ -60,19 +60,19 @@ impl Sessions {
     }
 }
 
-/// A session that has not begun; dropped, it never was.
+/// A session that has not started; dropping it discards the ID.
 pub(super) struct Reserved<'a> {
     sessions: &'a Sessions,
     id: String,
 }
 
 impl Reserved<'_> {
-    /// Its number.
+    /// Returns the ID.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
 
-    /// It has begun.
+    /// Starts the session.
     pub(super) fn keep(self) {
         let mut known = self.sessions.known();
         if known.len() >= MOST

@@ -1,4 +1,5 @@
-//! Messages over standard input and output, one a line: bounded in size and number, each that is refused with an answer (T-NET-04).
+//! Messages over standard input and output, one per line, limited in size and number. Every rejected message gets an error
+//! response (T-NET-04).
 
 use std::io;
 use std::time::Duration;
@@ -14,24 +15,24 @@ use tokio::task::JoinHandle;
 use crate::load::Load;
 use crate::message::Shape;
 
-/// Messages that wait to be written; more wait where they are made.
+/// Maximum number of messages queued for writing; producers wait for space.
 const WAITING: usize = 8;
-/// How long the last messages may take to be read.
+/// How long the client may take to read the last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Bytes read at a time.
+/// Number of bytes read at once.
 const READ_BYTES: usize = 64 << 10;
-/// Room that a line leaves behind for the next one.
+/// Buffer capacity kept for the next line.
 const KEPT_BYTES: usize = 64 << 10;
 
 const INVALID_REQUEST: i32 = -32600;
 const BUSY: i32 = -32000;
 
-/// One client behind a pair of pipes.
+/// One client connected by a pair of pipes.
 pub(super) struct Pipe<R> {
     read: BufReader<R>,
     line: Vec<u8>,
     shape: Shape,
-    /// An answer that waits for its turn: `receive` can be dropped while it waits.
+    /// A queued response: `receive` can be dropped while it waits.
     refusal: Option<Vec<u8>>,
     write: Option<mpsc::Sender<Vec<u8>>>,
     writing: Option<JoinHandle<()>>,
@@ -53,8 +54,8 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         }
     }
 
-    // Reads up to the end of a line; of a line that is refused nothing is kept. `false` at the end of the input. It can be dropped at
-    // any moment: what was read is in `self`.
+    // Reads up to the end of a line; a rejected line is discarded. Returns `false` at the end of the input. Cancel-safe:
+    // everything read is stored in `self`.
     async fn read_line(&mut self) -> bool {
         loop {
             let Ok(available) = self.read.fill_buf().await else { return false };
@@ -77,7 +78,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         }
     }
 
-    // The message of a line, or what is wrong with it.
+    // Returns the message on a line, or its error.
     fn parse(&self) -> Result<Option<ClientJsonRpcMessage>, (i32, &'static str)> {
         if let Some(fault) = self.shape.fault() {
             return Err((INVALID_REQUEST, fault.as_str()));
@@ -89,7 +90,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         let is_request = self.shape.id().is_some() && self.shape.method().is_some();
         let taken = if is_request { self.load.take(self.shape.weight()) } else { None };
         if is_request && taken.is_none() {
-            return Err((BUSY, "too many requests at a time: wait for an answer, then send this one again"));
+            return Err((BUSY, "too many concurrent requests: wait for a response, then send this one again"));
         }
         match serde_json::from_slice::<ClientJsonRpcMessage>(line) {
             Ok(JsonRpcMessage::Request(mut request)) => {
@@ -98,7 +99,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
                 Ok(Some(JsonRpcMessage::Request(request)))
             }
             Ok(message) => Ok(Some(message)),
-            // Notifications are not answered, and noise is not answered with noise.
+            // Notifications and invalid input without an ID get no response.
             Err(_) if self.shape.id().is_none() && self.shape.method().is_some() => Ok(None),
             Err(error) if error.is_data() || self.shape.id().is_some() => Err((INVALID_REQUEST, "Invalid request")),
             Err(_) => Ok(None),

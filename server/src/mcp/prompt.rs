@@ -1,4 +1,4 @@
-//! Words for the model: what the sandbox is and how to work in it. The names of the tools come from the table of actions.
+//! Instructions for the model: what the sandbox is and how to use it. The names of the tools come from the table of actions.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, ListPromptsResult, Prompt, PromptMessage, Role, Tool};
@@ -12,25 +12,25 @@ const NAME: &str = "sandbox";
 const TEXT: &str = "\
 You have a sandbox: a small Linux-like computer in one file. Nothing in it can reach the network or the user's own files.
 1. Run programs with {execute}: bash has some 160 programs (grep, sed, awk, jq, find, tar, sort, diff, …), Python is CPython 3.14 with its standard library.
-2. Both see the same files. You start in {cwd}; /tmp is yours too. Files stay from call to call.
-3. Each call starts a fresh shell or interpreter. Give the same `session` name to calls that go on where the last one ended: variables,
+2. Both see the same files. You start in {cwd}; /tmp is yours too. Files persist between calls.
+3. Each call starts a fresh shell or interpreter. Pass the same `session` name to continue where the last call ended: variables,
    functions and `cd` of bash, globals and imports of Python.
-4. A command that fails is an answer, not a breakdown: look at the exit code and at standard error.
-5. A call may use {wall} of time, {memory} of memory and {output} of output. One that meets a limit is stopped; you get
-   what it printed and a hint. Do less per call, or write large output to a file and read parts of it.
-6. Each call is one transaction: it happens whole, and is recorded. `rollback_on_failure` undoes the files of a failed call.
-7. To look at files use {read_files}: they are cheaper than bash and report how to get the rest when there is more.
+4. A command that fails is a result, not an error of the tool: check the exit code and standard error.
+5. A call may use {wall} of time, {memory} of memory and {output} of output. A call that reaches a limit is stopped; you get
+   its output so far and a hint. Do less per call, or write large output to a file and read parts of it.
+6. Each call is one recorded transaction. `rollback_on_failure` rolls back the file changes of a failed call.
+7. To read files use {read_files}: they are cheaper than bash and report how to get the rest if there is more.
 8. To change files use {write_files}. Prefer `edit_file` (exact old text → new text, all or nothing) to writing whole files.
-   Give `expected_version` from your last read, so that you never overwrite what you have not seen.
-9. Keep small JSON values (plans, progress, what you have learnt) with {write_values}; find them with {read_values}.
-10. {read_history} lists what was done; with `run` it shows one call's whole output, also what was cut from an answer.
-11. {snapshots} copy the whole sandbox, list the copies and drop them. To try something risky, `fork` first and give its name as `sandbox` to the other tools; keep what works.
-12. {read_skills} show which skills there are and how to use them: load a skill before you do by hand what it does. {run_skills} runs one on JSON.
+   Pass `expected_version` from your last read, so that you never overwrite changes you have not seen.
+9. Store small JSON values (plans, progress, findings) with {write_values}; read them with {read_values}.
+10. {read_history} lists past runs; with `run` it shows one call's full output, including parts omitted from a result.
+11. {snapshots} copy the whole sandbox, list the copies and delete them. To try something risky, `fork` first and pass its name as `sandbox` to the other tools.
+12. {read_skills} list the skills and show how to use them: load a suitable skill before you do its work by hand. {run_skills} runs one on JSON.
    The files of skills are in /skills.
 13. Prefer one script to twenty calls; prefer python for anything with data structures.
 14. Check your work by running it before you say it is done.";
 
-/// The placeholders for the names of tools, by the right that they need.
+/// The placeholders for the names of tools, by required permission.
 const NAMES: [(&str, Permission); 9] = [
     ("{execute}", Permission::Execute),
     ("{read_files}", Permission::ReadFiles),
@@ -43,7 +43,7 @@ const NAMES: [(&str, Permission); 9] = [
     ("{run_skills}", Permission::RunSkills),
 ];
 
-/// What a client is told at the start: only of tools that it is offered.
+/// Returns the instructions for a client, mentioning only the tools that it is offered.
 pub(super) fn instructions(service: &Service) -> String {
     let (sandbox, offered) = (service.sandboxes().main(), service.tools());
     let mut text = String::new();
@@ -69,7 +69,7 @@ pub(super) fn instructions(service: &Service) -> String {
         .replace("{output}", &value(LimitName::Output))
 }
 
-// The numbered items, each with the lines that continue it.
+// Returns the numbered items, each with its continuation lines.
 fn items() -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in TEXT.lines() {
@@ -84,7 +84,7 @@ fn items() -> Vec<String> {
     items
 }
 
-// An item with the names of the tools that it is about; none if one of them is not offered.
+// Returns an item with the names of its tools filled in; `None` if one of them is not offered.
 fn with_names(item: &str, offered: &[Tool]) -> Option<String> {
     let mut text = item.to_owned();
     for (placeholder, permission) in NAMES.iter().filter(|(placeholder, _)| item.contains(placeholder)) {
@@ -95,16 +95,16 @@ fn with_names(item: &str, offered: &[Tool]) -> Option<String> {
     words.all(|word| !tools::exists(word) || offered.iter().any(|tool| tool.name == word)).then_some(text)
 }
 
-/// The prompts there are.
+/// Returns the list of prompts.
 pub(super) fn list() -> ListPromptsResult {
     let prompt = Prompt::new(NAME, Some("How to work in the sandbox, in twenty lines"), None).with_title("Work in the sandbox");
     ListPromptsResult::with_all_items(vec![prompt])
 }
 
-/// One prompt.
+/// Returns one prompt.
 pub(super) fn get(name: &str, service: &Service) -> Result<GetPromptResult, ErrorData> {
     if name != NAME {
-        return Err(ErrorData::invalid_params(format!("there is no prompt `{}`", quoted(name)), None));
+        return Err(ErrorData::invalid_params(format!("unknown prompt `{}`", quoted(name)), None));
     }
     let message = PromptMessage::new_text(Role::User, instructions(service));
     Ok(GetPromptResult::new(vec![message]).with_description("How to work in the sandbox"))

@@ -12,13 +12,13 @@ use runtime::{FsError, Sandbox};
 use super::Service;
 
 const SCHEME: &str = "sandlite://";
-/// The largest resource that is read whole.
+/// Maximum size of a resource.
 const LARGEST: u64 = 1 << 20;
 
-/// Most bytes of an error's text.
+/// Maximum length of an error text.
 const COMPLAINT: usize = 4 << 10;
 
-/// The address of a file.
+/// Returns the URI of a file.
 pub(super) fn uri_of(path: &str) -> String {
     let mut uri = SCHEME.to_owned();
     for byte in path.bytes() {
@@ -30,7 +30,7 @@ pub(super) fn uri_of(path: &str) -> String {
     uri
 }
 
-/// The path in an address.
+/// Returns the path in a URI.
 pub(super) fn path_of(uri: &str) -> Option<String> {
     let path = uri.strip_prefix(SCHEME)?;
     let mut bytes = Vec::with_capacity(path.len());
@@ -46,15 +46,15 @@ pub(super) fn path_of(uri: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|path| path.starts_with('/') && !path.contains('\0'))
 }
 
-/// How to make an address.
+/// Returns the URI template.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new("sandlite://{+path}", "file")
-        .with_title("A file of the sandbox")
-        .with_description("The content of a file of the main sandbox, by its absolute path");
+        .with_title("A file in the sandbox")
+        .with_description("The content of a file in the main sandbox, by absolute path");
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// A page of the files.
+/// Returns a page of files.
 pub(super) async fn list(service: &Service, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let sandbox = service.sandboxes().main().clone();
     blocking(service, move || {
@@ -77,10 +77,10 @@ fn resource(path: &str, size: u64) -> Resource {
     Resource::new(uri_of(path), name).with_title(path).with_size(size).with_mime_type(mime_type(path))
 }
 
-/// The content of a file.
+/// Returns the content of a file.
 pub(super) async fn read(service: &Service, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let Some(path) = path_of(uri) else {
-        return Err(ErrorData::resource_not_found(format!("invalid address `{}`: use sandlite:///path", quoted(uri)), None));
+        return Err(ErrorData::resource_not_found(format!("invalid URI `{}`: expected sandlite:///path", quoted(uri)), None));
     };
     let (sandbox, uri) = (service.sandboxes().main().clone(), uri.to_owned());
     blocking(service, move || {
@@ -100,20 +100,20 @@ pub(super) async fn read(service: &Service, uri: &str) -> Result<ReadResourceRes
 fn content(sandbox: &Sandbox, path: &str, uri: &str) -> Result<Vec<u8>, ErrorData> {
     let failed = |error: runtime::Error| match error.fs_error() {
         Some(FsError::NoEntry | FsError::NotDirectory) => {
-            ErrorData::resource_not_found(format!("there is no `{}`", quoted(uri)), None)
+            ErrorData::resource_not_found(format!("unknown resource `{}`", quoted(uri)), None)
         }
         Some(_) => ErrorData::invalid_params(shortened(error.to_string(), COMPLAINT), None),
         None => internal(error),
     };
     let size = sandbox.fs().metadata(path).map_err(failed)?.size;
     if size > LARGEST {
-        let text = format!("`{}` has {size} bytes: read it in windows with the tool `read_file`", quoted(path));
+        let text = format!("`{}` has {size} bytes: read it in parts with the tool `read_file`", quoted(path));
         return Err(ErrorData::invalid_params(text, None));
     }
     sandbox.fs().read(path).map_err(failed)
 }
 
-// Nothing is guessed that a client would render: a page from the sandbox stays text (T-NET-07).
+// No content type is guessed that a client would render: a web page from the sandbox stays text (T-NET-07).
 fn mime_type(path: &str) -> &'static str {
     match path.rsplit_once('.').map(|(_, extension)| extension) {
         Some("json") => "application/json",
@@ -135,7 +135,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
 ) -> Result<T, ErrorData> {
     let _place = service.running().place().await;
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(ErrorData::internal_error("the call broke off", None)))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(ErrorData::internal_error("the call was aborted", None)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What runs at the moment: so that a client can cancel it, and nothing outlives the server.
+//! The running calls, so that a client can cancel them and none outlives the server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use runtime::Cancel;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-/// Calls into sandboxes at a time; more wait their turn without a thread.
+/// Maximum number of concurrent calls into sandboxes; more are queued without a thread.
 const MOST: usize = 32;
 
-/// The calls that run.
+/// The running calls.
 pub(super) struct Running {
     permits: Semaphore,
     calls: Mutex<Calls>,
@@ -36,12 +36,12 @@ impl Running {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one call.
+    /// Waits for a slot for one call.
     pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
         self.permits.acquire().await.ok()
     }
 
-    /// Counts a command as running for as long as the answer lives.
+    /// Counts a command as running for as long as the returned guard lives.
     pub(super) fn command(&self, cancel: Cancel) -> Command<'_> {
         let mut calls = self.calls();
         calls.last += 1;
@@ -50,7 +50,7 @@ impl Running {
         Command { running: self, number }
     }
 
-    /// Lets a request of an HTTP session be cancelled for as long as the answer lives.
+    /// Makes a request of an HTTP session cancelable for as long as the returned guard lives.
     pub(super) fn request(&self, session: &str, request: &str) -> Request<'_> {
         let (key, token) = ((session.to_owned(), request.to_owned()), CancellationToken::new());
         self.calls().cancel.insert(key.clone(), token.clone());
@@ -64,7 +64,7 @@ impl Running {
         }
     }
 
-    /// Ends every command.
+    /// Kills every command.
     pub(super) fn kill_all(&self) {
         let cancels: Vec<Cancel> = self.calls().cancels.values().cloned().collect();
         cancels.iter().for_each(Cancel::kill);
@@ -95,11 +95,11 @@ impl Drop for Command<'_> {
     }
 }
 
-/// A request that can be cancelled.
+/// A cancelable request.
 pub(super) struct Request<'a> {
     running: &'a Running,
     key: (String, String),
-    /// Says when.
+    /// Completes on cancellation.
     pub(super) token: CancellationToken,
 }
 

@@ -1,4 +1,4 @@
-//! The sandboxes of a service: the main one, its forks, and those filled from snapshots.
+//! The sandboxes of a service: the main one, its forks, and those created from snapshots.
 
 #![expect(clippy::disallowed_methods, reason = "snapshots are files in a directory that the user names")]
 
@@ -12,9 +12,9 @@ use super::scratch::{Scratch, TemporaryDatabase};
 use runtime::Sandbox;
 use runtime::actions::{Answer, quoted};
 
-/// Sandboxes beside the main one.
+/// Maximum number of sandboxes besides the main one.
 const MOST: usize = 16;
-/// Snapshots kept.
+/// Maximum number of snapshots.
 const MOST_SNAPSHOTS: usize = 100;
 /// The main sandbox's name.
 pub(super) const MAIN: &str = "main";
@@ -25,9 +25,9 @@ pub(super) struct Named {
     pub(super) name: String,
     /// The sandbox.
     pub(super) sandbox: Sandbox,
-    // After the sandbox, for fields are dropped in order: its file goes when nobody uses it any more.
+    // Declared after the sandbox because fields are dropped in order: the file is removed when it is no longer used.
     _file: Option<TemporaryDatabase>,
-    /// Whose turn it is to change something: waiting here costs no thread and none of a command's time.
+    /// The lock for changes: waiting for it uses no thread and none of a command's time.
     pub(super) turn: tokio::sync::Mutex<()>,
 }
 
@@ -46,18 +46,18 @@ impl Sandboxes {
         Self { main, others: Mutex::default(), settings, scratch: OnceLock::new(), made: AtomicU64::new(0) }
     }
 
-    /// The main sandbox.
+    /// Returns the main sandbox.
     pub(super) fn main(&self) -> &Sandbox {
         &self.main.sandbox
     }
 
-    /// The sandbox of a name.
+    /// Returns the sandbox with this name.
     pub(super) fn get(&self, name: Option<&str>) -> Result<Arc<Named>, Answer> {
         let Some(name) = name.filter(|name| *name != MAIN) else { return Ok(Arc::clone(&self.main)) };
         let others = self.others();
         others.get(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = std::iter::once(MAIN).chain(others.keys().map(String::as_str)).collect();
-            Answer::error(format!("error: there is no sandbox `{}`\nhint: there are {}", quoted(name), known.join(", ")))
+            Answer::error(format!("error: unknown sandbox `{}`\nhint: use one of {}", quoted(name), known.join(", ")))
         })
     }
 
@@ -65,7 +65,7 @@ impl Sandboxes {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A name that can be given to a new sandbox: the one asked for, or one made up.
+    /// Returns a name for a new sandbox: the requested one, or a generated one.
     fn free_name(&self, asked: Option<&str>, kind: &str, replace: bool) -> Result<String, Answer> {
         let others = self.others();
         let name = match asked {
@@ -77,30 +77,30 @@ impl Sandboxes {
         };
         if name == MAIN || (others.contains_key(&name) && !replace) {
             return Err(Answer::error(format!(
-                "error: there is a sandbox `{name}` already\nhint: choose another name, or set replace"
+                "error: sandbox `{name}` already exists\nhint: choose another name, or set replace"
             )));
         }
         if others.len() >= MOST && !others.contains_key(&name) {
             return Err(Answer::error(format!(
-                "error: {MOST} sandboxes are the most\nhint: drop_sandbox one that is no longer needed, or set replace"
+                "error: too many sandboxes (maximum {MOST})\nhint: drop one with drop_sandbox, or set replace"
             )));
         }
         Ok(name)
     }
 
-    /// The names of all sandboxes, the main one first.
+    /// Returns the names of all sandboxes, the main one first.
     pub(super) fn names(&self) -> Vec<String> {
         std::iter::once(MAIN.to_owned()).chain(self.others().keys().cloned()).collect()
     }
 
-    /// Forgets a sandbox. Its file is removed when the calls that use it have ended.
+    /// Removes a sandbox. Its file is deleted when the calls that use it have ended.
     pub(super) fn drop(&self, name: &str) -> Result<(), Answer> {
         if name == MAIN {
             return Err(Answer::error(format!("error: `{MAIN}` cannot be dropped: it is the user's own sandbox")));
         }
         let dropped = self.others().remove(name);
         match dropped {
-            // Outside the lock: closing a database takes a while.
+            // Outside the lock, because closing a database takes a while.
             Some(dropped) => {
                 drop(dropped);
                 Ok(())
@@ -109,7 +109,7 @@ impl Sandboxes {
         }
     }
 
-    /// Forgets every sandbox but the main one, and removes their files: the end of the service.
+    /// Removes every sandbox except the main one and deletes their files, at the end of the service.
     pub(super) fn close(&self) {
         self.others().clear();
         if let Some(scratch) = self.scratch.get() {
@@ -123,7 +123,7 @@ impl Sandboxes {
         added
     }
 
-    /// A copy of a sandbox that goes its own way.
+    /// Creates an independent copy of a sandbox.
     pub(super) fn fork(&self, of: &Sandbox, asked: Option<&str>, replace: bool) -> Result<Arc<Named>, Answer> {
         let name = self.free_name(asked, "fork", replace)?;
         let file = TemporaryDatabase(self.new_file("db")?);
@@ -131,7 +131,7 @@ impl Sandboxes {
         Ok(self.add(name, sandbox, file))
     }
 
-    /// A sandbox filled from a snapshot: its rows are checked and copied.
+    /// Creates a sandbox from a snapshot; its rows are checked and copied.
     pub(super) fn import(&self, snapshot: &Path, asked: Option<&str>, replace: bool) -> Result<Arc<Named>, Answer> {
         let name = self.free_name(asked, "import", replace)?;
         let builder = Sandbox::builder().host(&self.settings.host).custom_limits(self.settings.limits.clone());
@@ -140,7 +140,7 @@ impl Sandboxes {
         Ok(self.add(name, sandbox, file))
     }
 
-    /// The file of a snapshot that is to be written.
+    /// Returns the path of a new snapshot.
     pub(super) fn new_snapshot(&self, asked: Option<&str>) -> Result<(String, PathBuf), Answer> {
         let directory = self.snapshots()?;
         let taken = |name: &str| file_of(&directory, name).exists();
@@ -152,32 +152,32 @@ impl Sandboxes {
             None => (1..).map(|number| format!("snapshot-{number}")).find(|name| !taken(name)).unwrap_or_default(),
         };
         if taken(&name) {
-            return Err(Answer::error(format!("error: there is a snapshot `{name}` already\nhint: choose another name")));
+            return Err(Answer::error(format!("error: snapshot `{name}` already exists\nhint: choose another name")));
         }
         let kept = std::fs::read_dir(&directory).map_or(0, Iterator::count);
         if kept >= MOST_SNAPSHOTS {
             return Err(Answer::error(format!(
-                "error: {MOST_SNAPSHOTS} snapshots are the most\nhint: ask the user to remove some"
+                "error: too many snapshots (maximum {MOST_SNAPSHOTS})\nhint: ask the user to remove some"
             )));
         }
         let path = file_of(&directory, &name);
         Ok((name, path))
     }
 
-    /// The file of a snapshot that is there.
+    /// Returns the path of an existing snapshot.
     pub(super) fn snapshot(&self, name: &str) -> Result<PathBuf, Answer> {
         check_name(name)?;
         let path = file_of(&self.snapshots()?, name);
-        if path.is_file() { Ok(path) } else { Err(Answer::error(format!("error: there is no snapshot `{name}`"))) }
+        if path.is_file() { Ok(path) } else { Err(Answer::error(format!("error: unknown snapshot `{name}`"))) }
     }
 
-    /// A new file of ours, gone with the server.
+    /// Creates a temporary file, which is deleted with the server.
     pub(super) fn new_file(&self, extension: &str) -> Result<PathBuf, Answer> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         Ok(self.scratch()?.join(format!("{number}.{extension}")))
     }
 
-    /// Whether snapshots outlive the server.
+    /// Returns whether snapshots outlive the server.
     pub(super) fn keeps_snapshots(&self) -> bool {
         self.settings.snapshots.is_some()
     }
@@ -188,17 +188,17 @@ impl Sandboxes {
             None => self.scratch()?.join("snapshots"),
         };
         std::fs::create_dir_all(&directory)
-            .map_err(|error| Answer::error(format!("error: the directory of the snapshots cannot be used: {error}")))?;
+            .map_err(|error| Answer::error(format!("error: cannot use the snapshot directory: {error}")))?;
         Ok(directory)
     }
 
     fn scratch(&self) -> Result<&Path, Answer> {
         if self.scratch.get().is_none() {
             let made = Scratch::new();
-            let made = made.map_err(|error| Answer::error(format!("error: no temporary directory: {error}")))?;
+            let made = made.map_err(|error| Answer::error(format!("error: cannot create a temporary directory: {error}")))?;
             let _ = self.scratch.set(made);
         }
-        self.scratch.get().map(Scratch::path).ok_or_else(|| Answer::error("error: no temporary directory"))
+        self.scratch.get().map(Scratch::path).ok_or_else(|| Answer::error("error: cannot create a temporary directory"))
     }
 }
 
@@ -210,8 +210,8 @@ fn file_of(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.db"))
 }
 
-// Names become file names: only what is harmless in one (T-NET-05).
+// Names become file names, so only harmless characters are accepted (T-NET-05).
 fn check_name(name: &str) -> Result<(), Answer> {
     let fine = (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    if fine { Ok(()) } else { Err(Answer::error("error: a name has 1 to 64 of the characters A-Z a-z 0-9 _ -")) }
+    if fine { Ok(()) } else { Err(Answer::error("error: invalid name: expected 1 to 64 of the characters A-Z a-z 0-9 _ -")) }
 }

@@ -1,7 +1,7 @@
-//! The temporary directory of a service: files of forks, imports and snapshots that nobody keeps.
+//! The temporary directory of a service: files of forks, imports and temporary snapshots.
 //!
-//! A file goes with its sandbox, all of them with the service. A service that was killed leaves its directory behind; the next
-//! one recognises it by its name and by its lock, which nobody holds any more, and removes it.
+//! A file is removed with its sandbox, and all files with the service. A service that was killed leaves its directory behind; the
+//! next service recognizes it by its name and its released lock, and removes it.
 
 #![expect(clippy::disallowed_methods, reason = "this is the place for temporary files")]
 
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// How the names of these directories begin.
+/// The prefix of the directory names.
 const PREFIX: &str = "sandlite-mcp-";
-/// The file in each of them that is locked as long as its service lives.
+/// The lock file in each directory, held as long as the service lives.
 const LOCK: &str = "lock";
 
 /// The directory of this service.
 pub(super) struct Scratch {
     directory: TempDir,
-    // Held, not used: the system lets go of it however the process ends.
+    // Held but not used: the system releases it however the process ends.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes the directory, and removes those of services that are gone.
+    /// Creates the directory, and removes those of services that have exited.
     pub(super) fn new() -> io::Result<Self> {
         Self::new_in(&std::env::temp_dir())
     }
@@ -42,13 +42,13 @@ impl Scratch {
         self.directory.path()
     }
 
-    /// Removes everything in it now; dropping it does too, but at the end of a server nobody may drop it.
+    /// Removes the content now. Dropping also removes it, but may not happen when a server exits.
     pub(super) fn empty(&self) {
         let _ = std::fs::remove_dir_all(self.path());
     }
 }
 
-// Best effort: what cannot be removed now is tried again by the next service.
+// Best effort: the next service tries again to remove the rest.
 fn sweep(parent: &Path, ours: &Path) {
     let (Ok(entries), Ok(us)) = (std::fs::read_dir(parent), std::fs::symlink_metadata(ours)) else { return };
     for entry in entries.flatten() {
@@ -59,7 +59,7 @@ fn sweep(parent: &Path, ours: &Path) {
     }
 }
 
-// A directory of our own user whose lock is there and free. One without a lock is just being made.
+// A directory of our own user whose lock exists and is free. A directory without a lock is still being created.
 fn is_abandoned(path: &Path, user: u32) -> bool {
     let Ok(found) = std::fs::symlink_metadata(path) else { return false };
     let lock = path.join(LOCK);

@@ -1,6 +1,7 @@
-//! The tools: the sandbox's actions and those of the service, as the protocol lists and calls them.
+//! The tools: the actions of the sandbox and of the service, as listed and called through the protocol.
 //!
-//! Names, descriptions and schemas are the runtime's (`runtime/src/actions.rs`); what needs more than one sandbox is in `snapshots.rs`.
+//! Names, descriptions and schemas come from the runtime (`runtime/src/actions.rs`); actions that need several sandboxes are in
+//! `snapshots.rs`.
 
 mod call;
 mod snapshots;
@@ -18,37 +19,37 @@ use crate::Error;
 
 pub(super) use call::call;
 
-/// Where a tool of the service takes place.
+/// The context of a tool of the service.
 pub(super) struct Place {
     service: Service,
     named: Arc<Named>,
 }
 
-/// The actions of a sandbox that models are offered.
+/// Returns the actions on a sandbox that are offered to models.
 fn in_sandboxes() -> impl Iterator<Item = &'static Action<Context>> {
     actions().iter().filter(|action| action.audience == Audience::Models)
 }
 
-/// The actions on skills that models are offered, where there are skills.
+/// Returns the actions on skills that are offered to models, if there are skills.
 fn on_skills() -> impl Iterator<Item = &'static Action<skills::actions::Context>> {
     skills::actions::actions().iter().filter(|action| action.audience == Audience::Models)
 }
 
-/// Every tool with the right that it needs.
+/// Returns every tool with its required permission.
 fn rights() -> impl Iterator<Item = (Permission, &'static str)> {
     let in_sandboxes = in_sandboxes().map(|action| (action.permission, action.name));
     let own = snapshots::ACTIONS.iter().map(|action| (action.permission, action.name));
     in_sandboxes.chain(own).chain(on_skills().map(|action| (action.permission, action.name)))
 }
 
-/// The tools of these names, in the order of the table; every tool without names.
+/// Returns the tools with these names, in the order of the table; every tool if no names are given.
 pub(super) fn chosen(names: Option<&[String]>, has_skills: bool) -> Result<Vec<Tool>, Error> {
     if let Some(unknown) = names.into_iter().flatten().find(|name| !rights().any(|(_, known)| known == *name)) {
         let known = rights().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
         return Err(Error::UnknownTool { name: quoted(unknown), known });
     }
     let is_chosen = |name: &str| names.is_none_or(|names| names.iter().any(|chosen| chosen == name));
-    // Without a tool that makes sandboxes there is only the one.
+    // Without a tool that creates sandboxes there is only one.
     let makes_sandboxes = is_chosen("fork") || is_chosen("import_snapshot");
     let in_sandboxes = in_sandboxes().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
     let own = snapshots::ACTIONS.iter().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
@@ -56,16 +57,16 @@ pub(super) fn chosen(names: Option<&[String]>, has_skills: bool) -> Result<Vec<T
     Ok(in_sandboxes.chain(own).chain(on_skills).collect())
 }
 
-/// What the name of a skill as a tool begins with.
+/// The prefix of the name of a skill's tool.
 pub(super) const SKILL_PREFIX: &str = "skill_";
 
-/// The tools of a service as they are now: with the names of the skills that there are, and with skills as tools.
+/// Returns the current tools of a service, including the names of the skills and skills as tools.
 pub(super) fn listed(service: &Service) -> Vec<Tool> {
     let mut tools = service.tools().to_vec();
     let Some(skills) = service.skills() else { return tools };
     for tool in tools.iter_mut().filter(|tool| tool.name == "load_skill") {
         let description = tool.description.clone().unwrap_or_default();
-        // A catalog that cannot be read is a matter for the calls.
+        // An unreadable catalog is reported by the calls.
         if let Ok(described) = skills::actions::described(&description, skills) {
             tool.description = Some(described.into());
         }
@@ -74,7 +75,7 @@ pub(super) fn listed(service: &Service) -> Vec<Tool> {
     tools
 }
 
-/// The skill that is a tool of this name.
+/// Returns the skill whose tool has this name.
 pub(super) fn of_skill(service: &Service, name: &str) -> Option<Tool> {
     if !name.starts_with(SKILL_PREFIX) {
         return None;
@@ -89,7 +90,7 @@ fn skill_tool(spec: &ToolSpec) -> Tool {
     tool
 }
 
-/// Names of offered tools that need a right, as a sentence lists them.
+/// Formats the names of offered tools that require a permission as a list in a sentence.
 pub(super) fn names(offered: &[Tool], permission: Permission) -> String {
     let names = rights().filter(|(needed, name)| *needed == permission && offered.iter().any(|tool| tool.name == *name));
     let names: Vec<String> = names.map(|(_, name)| format!("`{name}`")).collect();
@@ -99,7 +100,7 @@ pub(super) fn names(offered: &[Tool], permission: Permission) -> String {
     }
 }
 
-/// Whether there is a tool of this name, offered or not.
+/// Returns whether a tool with this name exists, offered or not.
 pub(super) fn exists(name: &str) -> bool {
     rights().any(|(_, known)| known == name)
 }
@@ -111,7 +112,7 @@ fn tool<C: 'static>(action: &Action<C>, takes_sandbox: bool) -> Tool {
         .idempotent(action.is_idempotent)
         .open_world(false);
     let mut input = object((action.input)());
-    // Every tool can be given another sandbox.
+    // Every tool accepts another sandbox.
     if takes_sandbox {
         input.entry("properties").or_insert_with(|| json!({}))["sandbox"] = json!({
             "type": "string",

@@ -6,9 +6,12 @@
 mod audit;
 mod executions;
 mod files;
+mod idempotency;
 mod keys;
+mod sandboxes;
 mod schema;
 mod sessions;
+mod spent;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +22,11 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 pub(crate) use audit::AuditRow;
 pub(crate) use executions::{Execution, ExecutionFilter, Finished, NewExecution};
 pub(crate) use files::{FileFilter, FileRow};
+pub(crate) use idempotency::{Begun, KeptAnswer};
 pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
+pub(crate) use sandboxes::{SandboxRow, Taken};
+pub(crate) use spent::HOUR;
 
 use super::clock::now;
 use crate::http::random_hex;

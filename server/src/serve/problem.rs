@@ -115,14 +115,29 @@ impl From<skills::Error> for Problem {
 
 impl From<runtime::Error> for Problem {
     fn from(error: runtime::Error) -> Self {
-        use runtime::Error;
+        use runtime::ErrorKind;
         let message = match error.hint() {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
         };
-        match &error {
-            Error::Invalid(_) => Self::bad_request(message),
-            _ => Self { message, ..Self::internal(&error) },
+        match error.kind() {
+            ErrorKind::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            ErrorKind::Exists | ErrorKind::Stale | ErrorKind::Conflict => Self::conflict(message),
+            ErrorKind::Denied => Self::forbidden(message),
+            ErrorKind::TooLarge => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message),
+            ErrorKind::Full => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "limit_reached", message),
+            ErrorKind::Interrupted => Self::new(StatusCode::CONFLICT, "cancelled", "the request was cancelled"),
+            ErrorKind::Invalid => Self::bad_request(message),
+            // The text of these names files of the server.
+            ErrorKind::Busy => Self {
+                retry_after: Some(1),
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "the sandbox is busy: another command did not end in time")
+            },
+            ErrorKind::Foreign => {
+                let text = "the sandbox cannot be read: its file is damaged or was made by a newer version";
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "damaged", text)
+            }
+            _ => Self::internal(&error),
         }
     }
 }

@@ -1,41 +1,108 @@
 //! `/v1/sandboxes`: sandboxes by id, with a route for each action of the table.
 
+mod actions;
+mod events;
+mod files;
+mod input;
+mod jobs;
+mod lifecycle;
+mod opened;
+mod quota;
+mod stream;
+mod tar;
+mod transfer;
+mod trees;
+
 use std::time::Duration;
 
 use axum::Router;
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 
 use super::app::App;
+use super::openapi::{Route, SANDBOX_ROUTES};
+use super::problem::Problem;
+use lifecycle::remove;
+
+pub(crate) use actions::offered;
+pub(crate) use input::bytes;
+pub(crate) use lifecycle::named;
+pub(crate) use opened::Opened;
 
 /// How often it is looked for sandboxes whose time is over.
-const SWEEP: Duration = Duration::from_secs(30);
+const SWEEP: Duration = Duration::from_secs(5);
+/// How often old answers, hours and files are looked for, in sweeps.
+const RARELY: u64 = 120;
 
-/// Routes that need a key.
+/// Routes that need a key: exactly those of the document.
 pub(super) fn routes() -> Router<App> {
-    Router::new()
+    SANDBOX_ROUTES
+        .iter()
+        .fold(Router::new(), |router, route| match handler(route) {
+            Some(method) => {
+                let path = route.path.strip_prefix("/v1").unwrap_or(route.path);
+                match path.strip_suffix("/{*path}").filter(|above| above.ends_with("/tree")) {
+                    // The whole tree has an empty path, which the rest of a path cannot be.
+                    Some(above) => {
+                        router.route(above, method.clone()).route(&format!("{above}/"), method.clone()).route(path, method)
+                    }
+                    None => router.route(path, method),
+                }
+            }
+            None => router,
+        })
+        // Bodies are bounded where they are read.
+        .layer(axum::extract::DefaultBodyLimit::disable())
+}
+
+/// What serves a row of the table.
+fn handler(route: &Route) -> Option<MethodRouter<App>> {
+    Some(match route.operation {
+        "createSandbox" => post(lifecycle::create),
+        "listSandboxes" => get(lifecycle::list),
+        "importSandbox" => post(transfer::import),
+        "getSandbox" => get(lifecycle::show),
+        "changeSandbox" => patch(lifecycle::change),
+        "deleteSandbox" => delete(lifecycle::delete),
+        "forkSandbox" => post(lifecycle::fork),
+        "exportSandbox" => get(transfer::export),
+        "act" => post(actions::act),
+        "listJobs" => get(jobs::list),
+        "getJob" => get(jobs::show),
+        "cancelJob" => delete(jobs::cancel),
+        "readFile" => get(files::read),
+        "writeFile" => put(files::write),
+        "deleteFile" => delete(files::delete),
+        "readTree" => get(trees::pack),
+        "writeTree" => put(trees::unpack),
+        "events" => get(events::follow),
+        "usage" => get(quota::usage),
+        _ => return None,
+    })
 }
 
 /// Removes sandboxes whose time is over, for ever.
-pub(super) async fn expire(_app: App) {
+pub(super) async fn expire(app: App) {
+    let mut round = 0u64;
     loop {
+        if round.is_multiple_of(RARELY) {
+            // Nothing waits for it, and the next round tries again.
+            let _ = app.blocking(forget_old).await;
+        }
+        if let Ok(rows) = app.blocking(|app| Ok(app.catalog().expired_sandboxes()?)).await {
+            for row in rows {
+                let _ = remove(&app, row).await;
+            }
+        }
+        round += 1;
         tokio::time::sleep(SWEEP).await;
     }
 }
 
-/// The sandboxes that are held open, least recently used first out.
-pub(crate) struct Opened {
-    most: usize,
-}
-
-impl Opened {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most }
+fn forget_old(app: &App) -> Result<(), Problem> {
+    app.catalog().forget_spent()?;
+    app.catalog().forget_answers()?;
+    for tenant in app.catalog().tenant_names()? {
+        opened::sweep(app, &tenant)?;
     }
-
-    /// How many are open.
-    pub(super) fn len(&self) -> usize {
-        self.most.min(0)
-    }
-
-    /// Closes all of them.
-    pub(super) fn close_all(&self) {}
+    Ok(())
 }

@@ -8,31 +8,31 @@ use serde::{Deserialize, Serialize};
 use super::Context;
 use crate::{Listed, Package, SkillDiff, VersionRow};
 
-/// Longest text of a skill that an answer has.
+/// Maximum size of a text in a result.
 const TEXT_BYTES: usize = 256 << 10;
-/// Most skills on a page.
+/// Maximum number of skills on a page.
 const PAGE: usize = 500;
 
-/// Which skills to list.
+/// Selects the skills to list.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListSkills {
-    /// Only those whose name or description contains this text, in any case of letters.
+    /// List only skills whose name or description contains this text, ignoring case.
     #[serde(default)]
     pub search: Option<String>,
-    /// Only those whose names come after this one: for the next page.
+    /// List only skills whose names sort after this one: for the next page.
     #[serde(default)]
     pub after: Option<String>,
 }
 
-/// Skills.
+/// A list of skills.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillList {
-    /// By name, at most 500.
+    /// The skills by name, at most 500.
     skills: Vec<Listed>,
-    /// How many there are in all.
+    /// The total number of matching skills.
     total: usize,
-    /// The name to give as `after` for the next page, if there are more.
+    /// The value of `after` for the next page, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -66,36 +66,36 @@ impl Request<Context> for ListSkills {
     }
 }
 
-/// A description without line breaks.
+/// Returns a description without line breaks.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Which skill to read.
+/// Selects the skill to read.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSkill {
-    /// Its name, or `name@version`.
+    /// The name, or `name@version`.
     pub name: String,
-    /// The path of one of its files, to read that instead of the instructions.
+    /// Read this file of the skill instead of its instructions.
     #[serde(default)]
     pub file: Option<String>,
 }
 
-/// What a skill says.
+/// The content of a skill.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LoadedSkill {
-    /// Its name.
+    /// The name.
     name: String,
-    /// Its version.
+    /// The version.
     version: String,
-    /// What it does and when to use it.
+    /// What the skill does and when to use it.
     description: String,
-    /// Its instructions, or the text of the file.
+    /// The instructions, or the text of the file.
     content: String,
-    /// How long that is, in bytes.
+    /// The size of the content, in bytes.
     length: usize,
-    /// Where it is in a sandbox that shows skills.
+    /// The path of the skill in a sandbox that mounts skills.
     location: String,
     /// `executable` or `cognitive`.
     mode: String,
@@ -161,16 +161,16 @@ fn text_of(package: &Package, path: &str) -> Result<String, Error> {
     })?;
     match file.text() {
         Some(text) if text.len() <= TEXT_BYTES => Ok(text.to_owned()),
-        Some(_) => Err(Error::Invalid(format!("`{quoted}` has more than {TEXT_BYTES} bytes"))),
-        None => Err(Error::Invalid(format!("`{quoted}` is not text"))),
+        Some(_) => Err(Error::Invalid(format!("`{quoted}` is larger than {TEXT_BYTES} bytes"))),
+        None => Err(Error::Invalid(format!("`{quoted}` is not UTF-8"))),
     }
 }
 
-/// Which skill's versions to list.
+/// Selects the skill whose versions to list.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillVersions {
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
@@ -199,13 +199,13 @@ impl Request<Context> for SkillVersions {
     }
 }
 
-/// Which skill's files to list.
+/// Selects the skill whose files to list.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillFiles {
-    /// Its name, or `name@version`.
+    /// The name, or `name@version`.
     pub name: String,
-    /// The path of one file, whose text is returned too.
+    /// Also return the text of the file with this path.
     #[serde(default)]
     pub path: Option<String>,
 }
@@ -213,22 +213,22 @@ pub struct SkillFiles {
 /// Files of a skill.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FileList {
-    /// By path.
+    /// The files by path.
     files: Vec<SkillFile>,
 }
 
 /// A file of a skill.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillFile {
-    /// Its path.
+    /// The path.
     path: String,
-    /// Its bytes.
+    /// The size, in bytes.
     size_bytes: usize,
     /// The SHA-256 of its content, in hexadecimal.
     sha256: String,
-    /// Whether it is a program.
+    /// Whether the file is executable.
     is_executable: bool,
-    /// Its text, if it was asked for.
+    /// The text, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
 }
@@ -255,7 +255,7 @@ impl Request<Context> for SkillFiles {
     }
 }
 
-/// Which versions to compare.
+/// Selects the versions to compare.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiffSkill {
@@ -277,7 +277,7 @@ impl Request<Context> for DiffSkill {
     }
 }
 
-/// Which version to use.
+/// Selects the version to use.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActivateSkill {
@@ -287,7 +287,7 @@ pub struct ActivateSkill {
     pub version: String,
 }
 
-/// The version that is used.
+/// The active version.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Activated {
     /// The skill.
@@ -306,15 +306,15 @@ impl Request<Context> for ActivateSkill {
     }
 }
 
-/// What to delete.
+/// Selects what to delete.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteSkill {
-    /// The skill with all its versions, or one as `name@version`.
+    /// The name of a skill, which deletes all its versions, or `name@version`.
     pub name: String,
 }
 
-/// What was deleted.
+/// The deleted versions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Deleted {
     /// The versions.

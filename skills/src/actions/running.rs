@@ -11,39 +11,39 @@ use serde_json::Value;
 use super::Context;
 use crate::{Artifact, RunResult, Status};
 
-/// Bytes of logs that an answer for a model has.
+/// Maximum size of the logs in a result for a model.
 const LOG_BYTES: usize = 20 << 10;
 
-/// What to run.
+/// Selects the skill to run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunSkill {
     /// The skill's name, or `name@version`.
     pub name: String,
-    /// Its input, as its instructions describe it; defaults to {}.
+    /// The input, as the skill's instructions describe it; defaults to {}.
     #[serde(default)]
     pub input: Option<Value>,
-    /// Texts that it finds as files in /sandbox/input, by name.
+    /// Text files to create in /sandbox/input, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Paths of files of your sandbox that it finds in /sandbox/input, by the last part of their names.
+    /// Paths of files in your sandbox to copy to /sandbox/input, under the last component of their names.
     #[serde(default)]
     pub sandbox_files: Vec<String>,
-    /// A directory of your sandbox that the files it leaves are copied to.
+    /// The directory in your sandbox to copy the output files to.
     #[serde(default)]
     pub save_to: Option<String>,
-    /// Variables to set.
+    /// Environment variables to set.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The name of a session: files that one run leaves, the next one finds in /sandbox/session.
+    /// The name of a session: files that one run leaves are available to the next in /sandbox/session.
     #[serde(default)]
     pub session: Option<String>,
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillRun {
-    /// The name of this run.
+    /// The ID of this run.
     run: String,
     /// The skill.
     skill: String,
@@ -54,18 +54,18 @@ pub struct SkillRun {
     /// Its output.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Value>,
-    /// The files that it left.
+    /// The output files.
     files: Vec<Artifact>,
-    /// What it printed.
+    /// The printed output.
     logs: String,
-    /// Why it did not succeed.
+    /// The reason if the run did not succeed.
     error: Option<String>,
-    /// How long it took.
+    /// The duration.
     duration_ms: u64,
-    /// What it used.
+    /// The resource usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
-    /// What else to know.
+    /// Notes.
     notes: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Request<Context> for RunSkill {
         if let Some(session) = self.session {
             request = request.session(session);
         }
-        // Before anything runs: its files would be lost.
+        // Before anything runs, because the files would be lost otherwise.
         let target = self.save_to.map(|directory| Ok::<_, Error>((context.sandbox()?, directory))).transpose()?;
         let mut result = context.skills().run(request)?;
         if let Some((sandbox, directory)) = target {
@@ -112,7 +112,7 @@ fn save(result: &mut RunResult, sandbox: &Sandbox, directory: &str) -> Result<()
     Ok(())
 }
 
-/// A result as an answer for a model.
+/// Formats a result for a model.
 pub(super) fn answer(result: &RunResult) -> Answer {
     let text = text(result);
     let output = result.output.as_deref().and_then(|output| serde_json::from_str(output).ok());
@@ -132,7 +132,7 @@ pub(super) fn answer(result: &RunResult) -> Answer {
     Answer::new(text, &data).failed(result.status != Status::Success)
 }
 
-// The output as it was written; logs only where they help.
+// The output verbatim; logs only if they are useful.
 fn text(result: &RunResult) -> String {
     let mut text = String::new();
     if let Some(error) = &result.error {

@@ -1,4 +1,4 @@
-//! Each skill as a tool of its own, and the list of skills that a tool's description has.
+//! Each skill as a separate tool, and the list of skills in a tool's description.
 
 use runtime::actions::shortened;
 use serde::Serialize;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::looking::one_line;
 use crate::{Error, Skills};
 
-/// Bytes of a description: a model reads all of them, at every turn.
+/// Maximum size of a description, because a model reads all descriptions at every turn.
 const LISTED_BYTES: usize = 8 << 10;
 const ONE_BYTES: usize = 200;
 const TOOL_BYTES: usize = 4 << 10;
-/// Skills that are offered as tools at most.
+/// Maximum number of skills offered as tools.
 const MOST_TOOLS: usize = 200;
 
 /// A skill as a tool.
@@ -21,15 +21,16 @@ pub struct ToolSpec {
     pub name: String,
     /// The skill.
     pub skill: String,
-    /// What it does: the skill's description, an empty line, its instructions.
+    /// The skill's description, an empty line, and its instructions.
     pub description: String,
     /// The JSON schema of its arguments.
     pub input_schema: Value,
-    /// Whether the arguments are the skill's input; otherwise the argument `input` is.
+    /// Whether the arguments are the skill's input; otherwise `input` is the only argument.
     pub is_input: bool,
 }
 
-/// Returns the skills that can be run as tools, whose names are the skills' after a prefix, with `_` for `-` and `.`.
+/// Returns the skills that can be run as tools. Their names are the prefix followed by the skill's name, with `_` for `-` and
+/// `.`.
 ///
 /// # Errors
 ///
@@ -43,7 +44,7 @@ pub fn tools(skills: &Skills, prefix: &str) -> Result<Vec<ToolSpec>, Error> {
         let schema = manifest.input_schema.clone().filter(|schema| schema.get("type") == Some(&json!("object")));
         let is_input = schema.is_some();
         let name = format!("{prefix}{}", manifest.name.replace(['-', '.'], "_"));
-        // Two skills can have names that become one: the first has it.
+        // Two skill names can map to the same tool name; the first one wins.
         if tools.iter().any(|tool| tool.name == name) {
             continue;
         }
@@ -63,7 +64,7 @@ pub fn tools(skills: &Skills, prefix: &str) -> Result<Vec<ToolSpec>, Error> {
     Ok(tools)
 }
 
-/// Returns a description with the names and descriptions of the skills, as far as there is room.
+/// Returns a description followed by the names and descriptions of the skills, as far as they fit.
 ///
 /// # Errors
 ///
@@ -85,7 +86,7 @@ pub fn described(description: &str, skills: &Skills) -> Result<String, Error> {
     Ok(text)
 }
 
-// A skill's author chooses the text: it must not end the list early.
+// The text is untrusted, so it must not be able to end the list early.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

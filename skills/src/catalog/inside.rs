@@ -1,6 +1,6 @@
-//! A catalog inside a sandbox's own file: each version is a zip file there, so that the catalog travels with the sandbox.
+//! A catalog inside a sandbox file: each version is a zip file in the sandbox, so that the catalog is part of its snapshots.
 //!
-//! Programs in the sandbox can change those files. So each is read as what it is, a package from outside: one that is refused is left out.
+//! Programs in the sandbox can change those files. Each is therefore read as an untrusted package, and an invalid one is skipped.
 
 use runtime::{Content, Sandbox};
 
@@ -9,12 +9,12 @@ use crate::package::Package;
 use crate::requirements::{Need, need};
 use crate::{Error, archive};
 
-/// Where versions are: `NAME/VERSION.zip`, and beside it `VERSION.base` with the packages that it requires.
+/// The directory of versions: `NAME/VERSION.zip`, and next to it `VERSION.base` with the required packages.
 const PLACE: &str = "/var/lib/sandlite/skills";
-/// The file with the version that is used when none is named.
+/// The file that names the active version.
 const ACTIVE: &str = "active";
 
-/// What a change of the catalog does to the sandbox's files.
+/// The effect of a catalog change on the sandbox's files.
 #[derive(Default)]
 pub(super) struct Change {
     written: Vec<(String, Vec<u8>)>,
@@ -53,7 +53,7 @@ impl Change {
 }
 
 impl Catalog {
-    /// The catalog inside a sandbox: what is pushed becomes files of the sandbox, and is in its snapshots and forks.
+    /// Opens the catalog inside a sandbox. Pushed versions become files of the sandbox and are part of its snapshots and forks.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Catalog {
             catalog.push(&package, true, Some(Base { snapshot: snapshot.as_deref(), is_scientific }))?;
         }
         for (name, version) in active {
-            // A file that names no version that is there means nothing.
+            // A file that names a version that does not exist is ignored.
             let _ = catalog.activate(&name, &version);
         }
         Ok(Self { inside: Some(sandbox), ..catalog })

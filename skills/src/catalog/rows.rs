@@ -1,4 +1,4 @@
-//! The catalog's tables, and every statement on them.
+//! The tables of the catalog, and all SQL statements.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Result, Row, params};
 use super::{Base, Listed, VersionRow};
 use crate::package::{File, Package};
 
-/// The version of these tables, kept as `user_version`.
+/// The schema version, stored as `user_version`.
 const FORMAT: i64 = 1;
 
 const TABLES: &str = "
@@ -56,7 +56,7 @@ pub(super) fn create(connection: &mut Connection) -> Result<()> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
+    // Another process may have created them first.
     if format(&transaction)? == 0 {
         transaction.execute_batch(TABLES)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
@@ -69,20 +69,20 @@ fn now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// A version's row, digest, and whether it is active.
+/// Returns a version's row and digest, and whether it is active.
 pub(super) fn digest(connection: &Connection, tenant: &str, name: &str, version: &str) -> Result<Option<(i64, String, bool)>> {
     let sql = "SELECT id, digest, active FROM skill WHERE tenant = ?1 AND name = ?2 AND version = ?3";
     let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     connection.prepare_cached(sql)?.query_row(params![tenant, name, version], row).optional()
 }
 
-/// The active version of a skill.
+/// Returns the active version of a skill.
 pub(super) fn active(connection: &Connection, tenant: &str, name: &str) -> Result<Option<String>> {
     let sql = "SELECT version FROM skill WHERE tenant = ?1 AND name = ?2 AND active = 1";
     connection.prepare_cached(sql)?.query_row(params![tenant, name], |row| row.get(0)).optional()
 }
 
-/// A version's row and digest; the active one if none is named.
+/// Returns a version's row and digest; the active one if none is named.
 pub(super) fn resolve(connection: &Connection, tenant: &str, name: &str, version: Option<&str>) -> Result<Option<(i64, String)>> {
     let sql = match version {
         Some(_) => "SELECT id, digest FROM skill WHERE tenant = ?1 AND name = ?2 AND version = ?3",
@@ -131,7 +131,7 @@ pub(super) fn activate(connection: &Connection, tenant: &str, name: &str, id: i6
     connection.execute("UPDATE skill SET active = 1 WHERE id = ?1", [id]).map(drop)
 }
 
-/// Remembers the content that a version had.
+/// Records the previous content of a version.
 pub(super) fn replace(connection: &Connection, tenant: &str, name: &str, version: &str, digest: &str) -> Result<()> {
     let sql = "INSERT INTO skill_replaced (tenant, name, version, digest, replaced) VALUES (?1, ?2, ?3, ?4, ?5)";
     connection.execute(sql, params![tenant, name, version, digest, now()]).map(drop)
@@ -148,7 +148,7 @@ pub(super) fn remove_all(connection: &Connection, tenant: &str, name: &str) -> R
     connection.execute("DELETE FROM skill_replaced WHERE tenant = ?1 AND name = ?2", params![tenant, name]).map(drop)
 }
 
-/// The active versions by name, or that of one skill.
+/// Returns the active versions by name, or that of one skill.
 pub(super) fn list(connection: &Connection, tenant: &str, name: Option<&str>) -> Result<Vec<Listed>> {
     let sql = "SELECT name, version, description, lang, mode, has_script, digest FROM skill
                WHERE tenant = ?1 AND active = 1 AND (?2 IS NULL OR name = ?2) ORDER BY name";
@@ -166,7 +166,7 @@ pub(super) fn list(connection: &Connection, tenant: &str, name: Option<&str>) ->
     connection.prepare_cached(sql)?.query_map(params![tenant, name], listed)?.collect()
 }
 
-/// The versions of a skill, in no order.
+/// Returns the versions of a skill in unspecified order.
 pub(super) fn versions(connection: &Connection, tenant: &str, name: &str) -> Result<Vec<VersionRow>> {
     let sql = "SELECT version, active, digest, size, pushed FROM skill WHERE tenant = ?1 AND name = ?2";
     let version = |row: &Row<'_>| {
@@ -192,14 +192,14 @@ pub(super) fn versions(connection: &Connection, tenant: &str, name: &str) -> Res
     Ok(found)
 }
 
-/// The files of a version, by path.
+/// Returns the files of a version, by path.
 pub(super) fn files(connection: &Connection, id: i64) -> Result<Vec<File>> {
     let sql = "SELECT path, content, executable FROM skill_file WHERE skill = ?1 ORDER BY path";
     let file = |row: &Row<'_>| Ok(File { path: row.get(0)?, content: row.get(1)?, is_executable: row.get(2)? });
     connection.prepare_cached(sql)?.query_map([id], file)?.collect()
 }
 
-/// The snapshot that a version runs on, and whether it needs the scientific Python.
+/// Returns the base snapshot of a version, and whether it requires the scientific Python.
 pub(super) fn base(connection: &Connection, id: i64) -> Result<(Option<Vec<u8>>, bool)> {
     let snapshot = connection.query_row("SELECT snapshot FROM skill_base WHERE skill = ?1", [id], |row| row.get(0)).optional()?;
     let is_scientific = connection.query_row("SELECT scientific FROM skill WHERE id = ?1", [id], |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! What a run leaves: its output, its files, its logs, and how it ended.
+//! The results of a run: its output, files, logs and status.
 
 use std::io;
 
@@ -12,12 +12,12 @@ use super::{Artifact, RunResult, Status};
 use crate::package::hex;
 use crate::{Error, format_duration};
 
-/// Most bytes of logs, of an output, and files that a result lists.
+/// Maximum size of logs and of the output, and maximum number of listed files.
 const LOG_BYTES: usize = 1 << 20;
 const OUTPUT_BYTES: u64 = 16 << 20;
 const MOST_FILES: usize = 1000;
 
-/// Runs a script and collects what it leaves.
+/// Runs a script and collects its results.
 pub(super) fn run(sandbox: &Sandbox, prepared: &Prepared, command: Command, result: &mut RunResult) -> Result<(), Error> {
     let cancel = command.cancel();
     let output = sandbox.run(command)?;
@@ -34,7 +34,7 @@ pub(super) fn run(sandbox: &Sandbox, prepared: &Prepared, command: Command, resu
                 continue;
             }
             if result.files.len() == MOST_FILES {
-                result.notes.push(format!("more than {MOST_FILES} files: the rest is not listed"));
+                result.notes.push(format!("more than {MOST_FILES} files; the rest are not listed"));
                 break;
             }
             result.files.push(artifact(sandbox, name)?);
@@ -59,15 +59,15 @@ fn ended(output: &Output, is_killed: bool, prepared: &Prepared, problem: Option<
     }
 }
 
-// What is wrong with the output, if something is.
+// Returns the problem of the output, if any.
 fn read_output(sandbox: &Sandbox, prepared: &Prepared, size: u64, result: &mut RunResult) -> Result<Option<String>, Error> {
     if size > OUTPUT_BYTES {
-        return Ok(Some(format!("output.json has {size} bytes, and {OUTPUT_BYTES} are allowed")));
+        return Ok(Some(format!("output.json has {size} bytes; the maximum is {OUTPUT_BYTES}")));
     }
     let bytes = sandbox.fs().read(OUTPUT)?;
     let value: Value = match serde_json::from_slice(&bytes) {
         Ok(value) => value,
-        // The place, and what is there.
+        // Includes the position and the unexpected text.
         Err(error) => return Ok(Some(format!("output.json is not JSON: {error}"))),
     };
     let text = String::from_utf8_lossy(&bytes);
@@ -76,7 +76,7 @@ fn read_output(sandbox: &Sandbox, prepared: &Prepared, size: u64, result: &mut R
     Ok(complaint.map(|reason| format!("invalid output: {}", contract::named(&reason, "the output"))))
 }
 
-/// JSON text without the white space between its parts; numbers and texts stay as they were written.
+/// Removes insignificant white space from JSON text; numbers and strings are kept verbatim.
 pub(crate) fn compact(json: &str) -> String {
     let (mut compact, mut in_text, mut escaped) = (String::with_capacity(json.len()), false, false);
     for letter in json.chars() {

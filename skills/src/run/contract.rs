@@ -1,4 +1,4 @@
-//! What a script finds when it starts: paths, variables, limits, and the command that starts it. Skillbox's contract, to the letter.
+//! The environment of a script: paths, variables, limits, and the command that starts it. Identical to Skillbox's contract.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::{Error, Language};
 pub(super) const ROOT: &str = "/sandbox";
 /// The skill's own files, read-only.
 pub(super) const SCRIPTS: &str = "/sandbox/scripts";
-/// The input, and files that come with it.
+/// The input and its files.
 pub(super) const INPUT: &str = "/sandbox/input.json";
 pub(super) const INPUT_FILES: &str = "/sandbox/input";
-/// The output, and the files that a run leaves.
+/// The output and its files.
 pub(super) const OUT: &str = "/sandbox/out";
 pub(super) const OUTPUT: &str = "/sandbox/out/output.json";
 pub(super) const FILES: &str = "/sandbox/out/files";
@@ -25,39 +25,39 @@ pub(super) const FILES: &str = "/sandbox/out/files";
 pub(super) const SESSION: &str = "/sandbox/session";
 pub(super) const SESSION_OUT: &str = "/sandbox/out/session";
 
-/// Directories that are there when a script starts.
+/// Directories that exist when a script starts.
 pub(super) const DIRECTORIES: [&str; 6] = [INPUT_FILES, FILES, SESSION, SESSION_OUT, "/root", "/tmp"];
 
-/// The packages that a skill requires.
+/// The required packages.
 const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
 
-/// Time and memory of a skill that names none, and the most that it can name.
+/// Default and maximum time and memory of a skill.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 const MOST_TIMEOUT: Duration = Duration::from_secs(600);
 const DEFAULT_MEMORY: u64 = 256 << 20;
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// Variables that a caller must not set, and beginnings of such.
+/// Variables, and prefixes of variables, that a caller must not set.
 const BLOCKED: [&str; 7] = ["PATH", "HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_PATH", "NODE_OPTIONS"];
 const BLOCKED_PREFIXES: [&str; 2] = ["SANDBOX_", "SKILL_"];
 
-/// Why JavaScript does not run.
+/// The reason JavaScript is not supported.
 pub(super) const NO_JAVASCRIPT: &str = "lang node cannot run: no JavaScript guest is installed";
 
-/// The time that a run may take: the skill's, tightened by the limits.
+/// Returns the timeout of a run: the skill's, lowered to the limits.
 pub(super) fn timeout(manifest: &Manifest, limits: &Limits) -> Duration {
     manifest.timeout.unwrap_or(DEFAULT_TIMEOUT).min(MOST_TIMEOUT).min(limits.wall.0)
 }
 
-/// The memory that a run may take: the skill's, tightened by the limits. One that asks for too much gets the default.
+/// Returns the memory of a run: the skill's, lowered to the limits. An excessive request gets the default.
 pub(super) fn memory(manifest: &Manifest, limits: &Limits, is_scientific: bool) -> u64 {
     let asked = manifest.resources.memory.as_deref().and_then(parse_memory).filter(|bytes| *bytes <= MOST_MEMORY);
-    // The scientific Python alone has more than the default.
+    // The scientific Python alone exceeds the default.
     let default = if is_scientific { MOST_MEMORY } else { DEFAULT_MEMORY };
     asked.unwrap_or(default).min(limits.memory.0)
 }
 
-/// Returns why a run must not begin, if there is a reason.
+/// Returns the reason a run must not start, if any.
 pub(super) fn check(prepared: &Prepared, request: &Request) -> Result<(), String> {
     let is_blocked = |name: &str| {
         let upper = name.to_ascii_uppercase();
@@ -77,12 +77,12 @@ pub(super) fn check(prepared: &Prepared, request: &Request) -> Result<(), String
     }
 }
 
-/// A complaint of a schema whose root is not a tool's arguments.
+/// Rewords a schema error whose root is not the arguments of a tool.
 pub(super) fn named(complaint: &str, root: &str) -> String {
     complaint.replacen("the arguments", root, 1)
 }
 
-/// The command that starts a script, with everything that it finds in its environment.
+/// Returns the command that starts a script, with its environment.
 pub(super) fn command(prepared: &Prepared, request: &Request) -> Result<Command, String> {
     let command = program(prepared, request)?;
     let input = request.input.as_deref().unwrap_or("{}");
@@ -96,7 +96,7 @@ pub(super) fn command(prepared: &Prepared, request: &Request) -> Result<Command,
     if prepared.has_packages {
         env.push(("PYTHONPATH", SITE_PACKAGES.to_owned()));
     }
-    // A variable cannot be as long as a file; a script that is given more finds it in the file.
+    // A variable cannot be as long as a file; larger input is available only in the file.
     let room = usize::try_from(prepared.sandbox.limits().command_text.0).unwrap_or(usize::MAX) / 4;
     let instructions = &prepared.package.manifest().instructions;
     for (name, text) in [("SANDBOX_INPUT", input), ("SKILL_INSTRUCTIONS", instructions.as_str())] {
@@ -124,7 +124,7 @@ pub(super) fn command(prepared: &Prepared, request: &Request) -> Result<Command,
 fn program(prepared: &Prepared, request: &Request) -> Result<Command, String> {
     let (package, name) = (&prepared.package, &prepared.package.manifest().name);
     if package.manifest().mode == Mode::Cognitive {
-        return Err(format!("skill `{name}` has mode cognitive: it has instructions and nothing to run"));
+        return Err(format!("skill `{name}` has mode cognitive: it has only instructions and cannot be run"));
     }
     let Some(entry) = package.entry() else {
         return code_runner(request).map(Command::python);
@@ -138,7 +138,7 @@ fn program(prepared: &Prepared, request: &Request) -> Result<Command, String> {
     }
 }
 
-// A skill without a script runs the code that it is given, with its own files to import.
+// A skill without a script runs the code in its input and can import its own files.
 fn code_runner(request: &Request) -> Result<String, String> {
     let input: Value = serde_json::from_str(request.input.as_deref().unwrap_or("{}")).unwrap_or_default();
     let given = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -153,7 +153,7 @@ fn code_runner(request: &Request) -> Result<String, String> {
     ))
 }
 
-// The last fenced block of a text, or the text itself if it looks like Python.
+// Returns the last fenced block of a text, or the text itself if it looks like Python.
 fn python_in(text: &str) -> Option<String> {
     let mut parts = text.split("```");
     parts.next();
@@ -171,7 +171,7 @@ fn python_in(text: &str) -> Option<String> {
     looks_like_code.then(|| text.trim().to_owned())
 }
 
-/// Checks the name of a session, which becomes the name of a file.
+/// Checks the name of a session, which becomes a file name.
 pub(super) fn session_name(id: &str) -> Result<&str, Error> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_name = (1..=128).contains(&id.len()) && !id.starts_with('.') && id.bytes().all(is_plain);

@@ -1,7 +1,7 @@
-//! A directory of this machine with the active version of each skill: what a sandbox shows at `/skills`.
+//! A directory on this machine with the active version of each skill, which sandboxes mount at `/skills`.
 //!
-//! A cache of the catalog: each skill's directory is written whole beside its place and moved there, and a file of digests says which are
-//! up to date.
+//! It is a cache of the catalog. Each skill's directory is written next to its final place and then renamed, and a file of
+//! digests records which are up to date.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::prepared::write_files;
 use crate::Error;
 use crate::catalog::Catalog;
 
-/// Brings the directory up to date and returns the part of it that is for mounting.
+/// Updates the directory and returns the part of it to mount.
 pub(super) fn update(catalog: &Catalog, directory: &Path) -> Result<PathBuf, Error> {
     let shown = directory.join("skills");
     std::fs::create_dir_all(&shown).map_err(Error::host("create", &shown))?;
@@ -21,7 +21,7 @@ pub(super) fn update(catalog: &Catalog, directory: &Path) -> Result<PathBuf, Err
     if known == wanted {
         return Ok(shown);
     }
-    // Until all is written, what is there is not known to be right.
+    // Until everything is written, the existing content is not known to be valid.
     let _ = std::fs::remove_file(&digests);
     for name in known.keys().filter(|name| !wanted.contains_key(*name)) {
         remove(&shown.join(name))?;

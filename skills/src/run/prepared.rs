@@ -1,4 +1,4 @@
-//! A skill that is ready to run: its files on this machine, and a sandbox in memory that runs are forked from.
+//! A skill prepared to run: its files on this machine, and a sandbox in memory that runs are forked from.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::{Inner, Request, RunResult, Status, contract};
 use crate::catalog::Stored;
 use crate::{Error, Package};
 
-/// Skills that are kept ready at once.
+/// Maximum number of prepared skills.
 const MOST: usize = 64;
 
-/// A skill that is ready to run.
+/// A prepared skill.
 pub(super) struct Prepared {
     pub(super) package: Package,
     /// The sandbox that runs are forked from.
@@ -26,15 +26,15 @@ pub(super) struct Prepared {
     pub(super) input_schema: Option<JsonSchema>,
     pub(super) output_schema: Option<JsonSchema>,
     base: Option<Vec<u8>>,
-    // After the sandbox, for fields are dropped in order.
+    // Declared after the sandbox, because fields are dropped in order.
     scripts: tempfile::TempDir,
 }
 
-/// The skills that are ready.
+/// The prepared skills.
 #[derive(Default)]
 pub(super) struct Cache(Mutex<Ready>);
 
-/// The same, by digest, each with the moment that it was used last; and a clock that counts uses.
+/// The skills by digest, each with the time of its last use, and a counter of uses.
 #[derive(Default)]
 struct Ready {
     clock: u64,
@@ -46,7 +46,7 @@ impl Cache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The skill of a reference, prepared now if it is not ready.
+    /// Returns the skill for a reference, preparing it if necessary.
     pub(super) fn get(&self, inner: &Inner, reference: &str) -> Result<Arc<Prepared>, Error> {
         let digest = inner.catalog.digest(reference)?;
         {
@@ -87,7 +87,7 @@ impl Prepared {
         Ok(Self { package, sandbox, timeout, memory, has_packages, is_scientific, input_schema, output_schema, base, scripts })
     }
 
-    /// The result of a run that has not begun.
+    /// Creates the result of a run that has not started.
     pub(super) fn begin(&self) -> Result<RunResult, Error> {
         let manifest = self.package.manifest();
         Ok(RunResult {
@@ -106,7 +106,7 @@ impl Prepared {
         })
     }
 
-    /// Puts the input of a run into a sandbox, in one transaction; `more` are files of `/sandbox/input` besides.
+    /// Writes the input of a run into a sandbox in one transaction; `more` are additional files of `/sandbox/input`.
     pub(super) fn place(&self, sandbox: &Sandbox, request: &Request, more: &[(String, Vec<u8>)]) -> Result<(), Error> {
         let input = request.input.as_deref().unwrap_or("{}").as_bytes().to_vec();
         let named = more.iter().chain(&request.files);
@@ -117,7 +117,7 @@ impl Prepared {
         Ok(sandbox.fs().write_all(files.collect())?)
     }
 
-    /// The sandbox of a session, in its file, with this skill.
+    /// Opens the sandbox of a session with this skill.
     pub(super) fn open_session(&self, inner: &Inner, file: &Path) -> Result<Sandbox, Error> {
         let builder = builder(inner, self.scripts.path(), self.is_scientific)?;
         let is_new = !file.exists();
@@ -130,7 +130,7 @@ impl Prepared {
 
 fn builder(inner: &Inner, scripts: &Path, is_scientific: bool) -> Result<Builder, Error> {
     let python = if is_scientific { Python::Scientific } else { Python::Core };
-    // Read-only by being a mount: no program in the sandbox can change it (EROFS), whoever it says it is.
+    // Read-only because it is a mount: no program in the sandbox can change it (EROFS), whatever its user.
     let mount = Mount::read_only(scripts, contract::SCRIPTS).allow_sensitive();
     let builder = Sandbox::builder().host(&inner.host()?).custom_limits(inner.limits.clone());
     Ok(builder.python(python).mount(mount).cwd(contract::ROOT))
@@ -149,10 +149,10 @@ fn furnish(sandbox: &Sandbox) -> Result<(), Error> {
     Ok(sandbox.fs().create_dirs(&paths)?)
 }
 
-/// Writes the files of a skill below a directory of this machine.
+/// Writes the files of a skill to a directory on this machine.
 pub(super) fn write_files(package: &Package, directory: &Path) -> Result<(), Error> {
     for file in package.files() {
-        // The path was checked when the package was read: it stays below.
+        // The path was checked when the package was read, so it stays below the directory.
         let path = directory.join(&file.path);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(Error::host("create", parent))?;

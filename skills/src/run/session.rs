@@ -1,4 +1,5 @@
-//! Sessions: a sandbox in a file that runs of skills share. What a run leaves in `out/session` and in `out/files`, the next one finds.
+//! Sessions: a sandbox in a file that runs of skills share. Files that a run leaves in `out/session` and `out/files` are
+//! available to the next.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use super::prepared::Prepared;
 use super::{Inner, Request, RunResult, collect};
 use crate::Error;
 
-/// Whose turn it is in each session: runs of one session come one after another.
+/// The lock of each session: runs of one session are sequential.
 pub(super) type Turns = HashMap<String, Arc<Mutex<()>>>;
 
 /// Runs a skill in a session.
@@ -37,14 +38,14 @@ pub(super) fn run(
     Ok(())
 }
 
-// Removes what the last run left, and what it was given.
+// Removes the results and the input of the last run.
 fn clear(sandbox: &Sandbox) -> Result<(), Error> {
     let fs = sandbox.fs();
     fs.remove_all(&[OUT.to_owned(), INPUT_FILES.to_owned()])?;
     Ok(fs.create_dirs(&[INPUT_FILES, FILES, SESSION_OUT].map(str::to_owned))?)
 }
 
-// The files of a directory and below, by the last part of their names.
+// Returns the files below a directory, by the last component of their names.
 fn files_in(sandbox: &Sandbox, directory: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut files = Vec::new();
     for found in sandbox.fs().walk(directory)? {

@@ -1,4 +1,4 @@
-//! Any bytes as a file from elsewhere: refused by name, or taken in and then sound.
+//! Imports arbitrary bytes as a foreign file: either rejected with a rule, or imported into an intact database.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Writes sound files for the fuzzer to start from, into `corpus/import_db`.
+//! Writes valid files for the fuzzer to start from, into `corpus/import_db`.
 
 use std::path::Path;
 

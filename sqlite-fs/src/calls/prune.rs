@@ -1,7 +1,7 @@
-//! Keeping the history within its budget: the oldest output goes first, then the oldest calls (T-DOS-07).
+//! Keeping the history within its budget: the oldest output is dropped first, then the oldest calls (T-DOS-07).
 //!
-//! The work for one call is bounded. A file that has far more than its budget, because it is older than budgets or was opened
-//! with a tighter quota, comes down over many calls and does not grow meanwhile.
+//! The work per call is bounded. A file that exceeds its budget by far, because it predates budgets or was opened with a tighter
+//! quota, shrinks over many calls and does not grow meanwhile.
 
 use rusqlite::Connection;
 
@@ -11,22 +11,22 @@ use crate::error::Fault;
 use crate::rows;
 use crate::store::Store;
 
-/// Rows that are looked at for one call: some milliseconds.
+/// Number of rows examined per call: some milliseconds.
 const ROWS_PER_CALL: usize = 1024;
-/// Bytes that are dropped for one call beside its own.
+/// Number of bytes dropped per call besides its own.
 const BYTES_PER_CALL: u64 = 64 << 20;
-/// What is dropped beyond the need, so that not every call has to: at most this much, and a sixteenth of the budget.
+/// Amount dropped beyond the need, so that not every call has to prune: at most this much, and a sixteenth of the budget.
 const SLACK_BYTES: u64 = 1 << 20;
-/// Rows that are asked for at a time.
+/// Number of rows fetched at once.
 const STEP: i64 = 64;
-/// The flag of a stream that was dropped; 1 says that it was cut when it was recorded.
+/// The flag of a dropped stream; 1 means that it was truncated when recorded.
 pub(crate) const PRUNED: i64 = 2;
-/// What stays of a command that does not fit into the whole budget.
+/// The remainder of a command that exceeds the whole budget.
 const COMMAND_BYTES: u64 = 256;
-/// Pages that recording a call may take beside its bytes.
+/// Number of pages that recording a call may take besides its bytes.
 const SPARE_PAGES: u64 = 16;
 
-/// What a call takes of the budget.
+/// Returns the bytes charged for a call.
 pub(super) fn bytes(open: &OpenCall, outcome: &Outcome<'_>) -> u64 {
     let text = |text: Option<&str>| text.map_or(0, str::len);
     let result = if outcome.error.is_some() { outcome.error } else { outcome.result };
@@ -36,14 +36,14 @@ pub(super) fn bytes(open: &OpenCall, outcome: &Outcome<'_>) -> u64 {
     2 * CALL_BYTES + (texts + outcome.stdout.len() + outcome.stderr.len()) as u64
 }
 
-/// Cuts a call to `room` bytes: its output, then the list of its changes, its parameters, and the text of the command.
+/// Truncates a call to `room` bytes: its output, then the list of its changes, its parameters, and the text of the command.
 pub(super) fn fit(open: &mut OpenCall, outcome: &mut Outcome<'_>, room: u64) {
     let over = |open: &OpenCall, outcome: &Outcome<'_>| bytes(open, outcome).saturating_sub(room);
     let excess = usize::try_from(over(open, outcome)).unwrap_or(usize::MAX);
     if excess > 0 {
         let (stdout, stderr) = (outcome.stdout.len(), outcome.stderr.len());
         let kept = (stdout + stderr).saturating_sub(excess);
-        // Half for each, and what one does not need for the other.
+        // Half for each stream; the part that one does not need goes to the other.
         let stderr_kept = stderr.min((kept / 2).max(kept.saturating_sub(stdout)));
         let stdout_kept = stdout.min(kept - stderr_kept);
         outcome.stdout_truncated |= stdout_kept < stdout;
@@ -79,17 +79,17 @@ impl Store {
         let goal = before.saturating_sub(goal);
         prune(&self.connection, &mut history, goal, allowed / 2)?;
         self.set_pruned_history(history);
-        // A file that is above its budget does not grow; nor does it lose the newest call for the sake of older ones.
+        // A file above its budget does not grow, but keeps the newest call in preference to older ones.
         let freed = before.saturating_sub(history.bytes);
         Ok(bytes.min(allowed.saturating_sub(history.bytes).max(freed)))
     }
 
-    /// The budget; in a file that has reached its page ceiling, no more than its free pages take.
+    /// Returns the budget; in a file at its page ceiling, no more than fits in its free pages.
     fn history_allowed(&mut self, used: u64) -> Result<u64, Fault> {
         if !self.is_oversized {
             return Ok(self.quota.history);
         }
-        // What this command has removed is free by then.
+        // Space freed by this command is available by then.
         self.flush_doomed()?;
         let connection = &self.connection;
         let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| rows::bytes(row, 0));
@@ -99,8 +99,8 @@ impl Store {
     }
 }
 
-/// Drops output, oldest first, until the history has `goal` bytes. Once output is down to its share, whole calls go: or else a
-/// great many old calls would leave no room for what the last ones printed.
+/// Drops output, oldest first, until the history has `goal` bytes. Once output is down to its share, whole calls are dropped;
+/// otherwise many old calls would leave no room for the output of the last ones.
 fn prune(connection: &Connection, history: &mut History, goal: u64, share: u64) -> Result<(), Fault> {
     let mut rows = ROWS_PER_CALL;
     while history.bytes > goal && rows > 0 {
@@ -114,7 +114,7 @@ fn prune(connection: &Connection, history: &mut History, goal: u64, share: u64) 
     Ok(())
 }
 
-/// Drops the output of a few calls, and returns how many were looked at.
+/// Drops the output of a few calls, and returns the number of calls examined.
 fn drop_outputs(connection: &Connection, history: &mut History, goal: u64, share: u64) -> Result<usize, Fault> {
     let mut next = connection.prepare_cached(
         "SELECT id, octet_length(stdout)+octet_length(stderr) FROM sandlite_run WHERE id>?1 ORDER BY id LIMIT ?2",
@@ -141,7 +141,7 @@ fn drop_outputs(connection: &Connection, history: &mut History, goal: u64, share
     Ok(rows.len())
 }
 
-/// Drops a few whole calls, and returns how many were looked at.
+/// Drops a few whole calls, and returns the number of calls examined.
 fn drop_calls(connection: &Connection, history: &mut History, goal: u64) -> Result<usize, Fault> {
     let mut oldest = connection.prepare_cached("SELECT id FROM tool_calls ORDER BY id LIMIT ?1")?;
     let ids: Vec<i64> = oldest.query_map([STEP], |row| row.get(0))?.collect::<Result<_, _>>()?;

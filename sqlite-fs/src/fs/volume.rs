@@ -1,4 +1,4 @@
-//! What a tree of files must be able to do for all operations on paths to work on it.
+//! The operations that a tree of files must support for operations on paths.
 
 use std::hash::Hash;
 
@@ -9,13 +9,13 @@ use crate::transaction::Transaction;
 
 /// A tree of files that can be read.
 pub trait Volume: Tree<Node: Eq + Hash> {
-    /// The root directory.
+    /// Returns the root directory.
     fn root(&self) -> Self::Node;
 
-    /// The attributes of a node.
+    /// Returns the attributes of a node.
     fn stat(&self, node: Self::Node) -> Result<Stat, FsError>;
 
-    /// The size of a file that is about to be read. A tree that generates contents knows it no earlier.
+    /// Returns the size of a file that is about to be read. A tree that generates contents knows it no earlier.
     fn size(&self, file: Self::Node) -> Result<u64, FsError> {
         Ok(self.stat(file)?.size)
     }
@@ -23,25 +23,25 @@ pub trait Volume: Tree<Node: Eq + Hash> {
     /// Reads from `offset`.
     fn read(&self, file: Self::Node, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError>;
 
-    /// At most `limit` entries after `cookie`.
+    /// Returns at most `limit` entries after `cookie`.
     fn readdir(&self, dir: Self::Node, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError>;
 
-    /// The node of an entry of a directory. A tree whose entries are its nodes need not look the name up.
+    /// Returns the node of a directory entry. A tree whose entries are its nodes need not look the name up.
     fn child(&self, dir: Self::Node, entry: &Entry) -> Result<Self::Node, FsError> {
         Ok(self.lookup(dir, &entry.name)?.0)
     }
 
-    /// Whether a step of `readdir` can end before its limit with more to come, as where several trees are joined.
+    /// Returns whether `readdir` can return fewer entries than its limit with more to follow, as if several trees are joined.
     fn is_joined(&self, _dir: Self::Node) -> bool {
         false
     }
 
-    /// Whether walks that begin above a node leave it out.
+    /// Returns whether walks that start above a node skip it.
     fn is_left_out(&self, _node: Self::Node) -> bool {
         false
     }
 
-    /// Enters a directory of a walk that must end, so many levels below its beginning.
+    /// Enters a directory during a walk that must terminate, at this depth below its start.
     fn enter(&self, bounds: &mut Bounds<Self::Node>, dir: Self::Node, depth: usize) -> Result<(), FsError> {
         bounds.enter(dir, depth)
     }
@@ -59,13 +59,13 @@ pub trait Volume: Tree<Node: Eq + Hash> {
         path::resolve(self, self.root(), base, path, last)
     }
 
-    /// The node at a path, which must exist, and what it is.
+    /// Returns the node at a path, which must exist, and its type.
     fn find(&self, base: Self::Node, path: &str, last: Last) -> Result<(Self::Node, FileType), FsError> {
         self.resolve(base, path, last)?.existing()
     }
 }
 
-/// Whom new files belong to; root unless told.
+/// The owner of new files; defaults to root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// The user.
@@ -74,7 +74,7 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// A tree of files that can be changed. What changes names takes the place that a walk found, and the name in it.
+/// A tree of files that can be changed. Operations on names take the place found by a walk, and the name in it.
 pub trait VolumeMut: Volume {
     /// Creates a regular file.
     fn create(&self, at: &Resolved<Self::Node>, name: &str, mode: u32, owner: Owner) -> Result<Self::Node, FsError>;
@@ -82,22 +82,22 @@ pub trait VolumeMut: Volume {
     /// Creates a directory.
     fn mkdir(&self, at: &Resolved<Self::Node>, name: &str, mode: u32, owner: Owner) -> Result<Self::Node, FsError>;
 
-    /// Creates a pipe with a name.
+    /// Creates a named pipe.
     fn mkfifo(&self, at: &Resolved<Self::Node>, name: &str, mode: u32, owner: Owner) -> Result<Self::Node, FsError>;
 
     /// Creates a symbolic link.
     fn symlink(&self, at: &Resolved<Self::Node>, name: &str, target: &str, owner: Owner) -> Result<Self::Node, FsError>;
 
-    /// Gives what is at `from` another name.
+    /// Creates another name for the node at `from`.
     fn link(&self, from: &Resolved<Self::Node>, at: &Resolved<Self::Node>, name: &str) -> Result<(), FsError>;
 
-    /// Removes a name that is not a directory's.
+    /// Removes a name that is not a directory.
     fn unlink(&self, at: &Resolved<Self::Node>, name: &str) -> Result<(), FsError>;
 
     /// Removes an empty directory.
     fn rmdir(&self, at: &Resolved<Self::Node>, name: &str) -> Result<(), FsError>;
 
-    /// Renames, replacing what is there.
+    /// Renames, replacing an existing node.
     fn rename(
         &self,
         from: &Resolved<Self::Node>,
@@ -106,7 +106,7 @@ pub trait VolumeMut: Volume {
         new_name: &str,
     ) -> Result<(), FsError>;
 
-    /// Writes at an offset and returns how much was written.
+    /// Writes at an offset and returns the number of bytes written.
     fn write(&self, file: Self::Node, offset: u64, bytes: &[u8]) -> Result<usize, FsError>;
 
     /// Sets the size.
@@ -115,13 +115,13 @@ pub trait VolumeMut: Volume {
     /// Sets the permissions: the lower twelve bits of a mode.
     fn chmod(&self, node: Self::Node, mode: u32) -> Result<(), FsError>;
 
-    /// Sets owner and group; `None` leaves one as it is.
+    /// Sets owner and group; `None` leaves one unchanged.
     fn chown(&self, node: Self::Node, uid: Option<u32>, gid: Option<u32>) -> Result<(), FsError>;
 
-    /// Sets the times in nanoseconds since 1970; `None` leaves one as it is.
+    /// Sets the times in nanoseconds since 1970; `None` leaves one unchanged.
     fn set_times(&self, node: Self::Node, atime: Option<i64>, mtime: Option<i64>) -> Result<(), FsError>;
 
-    /// Whether a file may be used so: the owner's bits of a mode.
+    /// Checks the permission bits of the owner.
     fn permit(&self, node: Self::Node, bits: u32) -> Result<(), FsError>;
 
     /// Creates a directory at a path.
@@ -130,7 +130,7 @@ pub trait VolumeMut: Volume {
         self.mkdir(&at, at.for_mkdir()?, mode, owner)
     }
 
-    /// Creates a pipe at a path.
+    /// Creates a named pipe at a path.
     fn mkfifo_at(&self, base: Self::Node, path: &str, mode: u32, owner: Owner) -> Result<Self::Node, FsError> {
         let at = self.resolve(base, path, Last::Entry)?;
         self.mkfifo(&at, at.for_new()?, mode, owner)
@@ -138,7 +138,7 @@ pub trait VolumeMut: Volume {
 
     /// Creates a symbolic link at a path.
     fn symlink_at(&self, target: &str, base: Self::Node, path: &str, owner: Owner) -> Result<(), FsError> {
-        // Linux looks at the target before it walks the path.
+        // Linux checks the target before it walks the path.
         if target.is_empty() {
             return Err(FsError::NoEntry);
         }
@@ -146,7 +146,7 @@ pub trait VolumeMut: Volume {
         self.symlink(&at, at.for_new()?, target, owner).map(drop)
     }
 
-    /// Gives what is at a path another name at another path.
+    /// Creates another name at a path for the node at another path.
     fn link_at(&self, old_base: Self::Node, old: &str, last: Last, new_base: Self::Node, new: &str) -> Result<(), FsError> {
         let from = self.resolve(old_base, old, last)?;
         from.existing()?;
@@ -154,7 +154,7 @@ pub trait VolumeMut: Volume {
         self.link(&from, &at, at.for_new()?)
     }
 
-    /// Removes a name that is not a directory's.
+    /// Removes a name that is not a directory.
     fn unlink_at(&self, base: Self::Node, path: &str) -> Result<(), FsError> {
         let at = self.resolve(base, path, Last::Entry)?;
         self.unlink(&at, at.for_unlink()?)

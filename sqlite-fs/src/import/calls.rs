@@ -1,4 +1,4 @@
-//! The history of a foreign file: as much of it, newest first, as the budget has room for.
+//! The history of a foreign file: as much of it, newest first, as fits in the budget.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Row, params};
@@ -12,20 +12,20 @@ use crate::rows;
 use crate::rows::INO_MAX;
 use crate::store::Store;
 
-/// What a run is about that is not one.
+/// The rule for a run without a call.
 const RUN: &str = "run belongs to a call";
 
-/// Which part of a history is taken in.
+/// The part of a history that is imported.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     /// The first call.
     call: i64,
-    /// The first call whose output is.
+    /// The first call whose output is imported.
     output: i64,
 }
 
 impl Source {
-    /// Calls `each` with the number of every row and the bytes of some columns, newest first, until it returns false.
+    /// Calls `each` with the number of every row and the size of some columns, newest first, until it returns false.
     fn sizes(&self, table: &str, columns: &[&str], mut each: impl FnMut(i64, u64) -> bool) -> Result<(), Error> {
         let lengths: Vec<String> = columns.iter().map(|column| format!("octet_length({column})")).collect();
         let query = format!("SELECT id, {} FROM {table} NOT INDEXED ORDER BY id DESC", lengths.join(", "));
@@ -43,7 +43,7 @@ impl Source {
         Ok(())
     }
 
-    /// What fits into a budget, as [`Store`] would have kept it: output has at least half.
+    /// Returns the part that fits in a budget, as [`Store`] would have kept it: output gets at least half.
     fn kept(&self, has_runs: bool, budget: u64) -> Result<Kept, Error> {
         const CALL: [&str; 4] = ["name", "parameters", "result", "error"];
         const TEXTS: [&str; 4] = ["command", "limit_reached", "usage", "changes"];
@@ -68,7 +68,7 @@ impl Source {
         if texts.saturating_add(output) <= budget {
             return Ok(kept);
         }
-        // Texts of calls and of their runs grow alike, so each table has its part of what they may take together.
+        // The texts of calls and of their runs have similar sizes, so each table gets a share of their common budget.
         let texts_allowed = budget.saturating_sub(output.min(budget / 2));
         if texts > texts_allowed {
             let share = u64::try_from(u128::from(texts_allowed) * u128::from(calls) / u128::from(texts.max(1))).unwrap_or(0);
@@ -87,7 +87,7 @@ impl Source {
         Ok(kept)
     }
 
-    /// The first row from which on all later ones fit into `room`.
+    /// Returns the first row such that it and all later ones fit in `room`.
     fn first_within(&self, table: &str, columns: &[&str], beside: u64, room: u64) -> Result<i64, Error> {
         let (mut used, mut first) = (0u64, i64::MAX);
         self.sizes(table, columns, |id, bytes| {
@@ -131,10 +131,10 @@ impl Store {
             return Ok(());
         }
         if import.digest.is_some() {
-            // A part of it cannot have the digest of the whole.
+            // A part of the history cannot have the digest of the whole.
             return too_much("history", u64::MAX, self.quota.history);
         }
-        imported.note(format!("limit `history`: {calls} old calls and the output of {outputs} more were left out"));
+        imported.note(format!("limit `history`: {calls} old calls and the output of {outputs} more were omitted"));
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the runs in one by one, and returns how many of them came without their output.
+    /// Imports the runs one by one, and returns the number of runs imported without their output.
     fn take_runs(&mut self, source: &Source, kept: Kept) -> Result<u64, Error> {
         let parent = source.column_or("sandlite_run", "parent", "NULL");
         let mut statement = source.connection.prepare(&format!(
@@ -204,7 +204,7 @@ impl Store {
                  exit_code, limit_reached, usage, changes, started_ns, completed_ns, parent)
                  VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
             )?;
-            // The bytes go from one file into the other without a copy in between.
+            // The bytes are copied from one file to the other without an intermediate copy.
             let mut found = output.query([integer(row, 13, RUN)?])?;
             let streams = if is_dropped { None } else { found.next()? };
             let blob = |index: usize| match streams.map(|row| row.get_ref(index)).transpose()? {

@@ -1,4 +1,4 @@
-//! From the rows of a foreign file to ours: every value is looked at, none is believed.
+//! Converts the rows of a foreign file to ours: every value is checked.
 
 use std::collections::HashSet;
 
@@ -16,14 +16,14 @@ use crate::schema;
 use crate::settings;
 use crate::store::{Store, write};
 
-/// Permissions that are kept: no set-user-id, no set-group-id.
+/// Permissions that are kept: no set-user-ID, no set-group-ID.
 pub(super) const MODE_MASK: u32 = 0o1777;
-/// Above this, a time is in milliseconds: as seconds it would be after the year 5000.
+/// Larger times are in milliseconds: as seconds they would be after the year 5000.
 pub(super) const MILLISECONDS: i64 = 100_000_000_000;
-/// LocalSandbox stores a symbolic link as a file with JSON in it, at most so long: the longest target, every byte escaped.
+/// LocalSandbox stores a symbolic link as a file with JSON of at most this size: the longest target, every byte escaped.
 const FAKE_LINK_MAX: u64 = 6 * 4095 + 32;
 
-/// An integer column, which must be one.
+/// Reads an integer column.
 pub(super) fn integer(row: &Row<'_>, index: usize, what: &'static str) -> Result<i64, Error> {
     match row.get_ref(index)? {
         ValueRef::Integer(number) => Ok(number),
@@ -31,7 +31,7 @@ pub(super) fn integer(row: &Row<'_>, index: usize, what: &'static str) -> Result
     }
 }
 
-/// A text column, which must be one and in UTF-8.
+/// Reads a text column, which must be UTF-8.
 pub(super) fn text(row: &Row<'_>, index: usize, what: &'static str) -> Result<String, Error> {
     match row.get_ref(index)? {
         ValueRef::Text(bytes) => {
@@ -41,7 +41,7 @@ pub(super) fn text(row: &Row<'_>, index: usize, what: &'static str) -> Result<St
     }
 }
 
-/// A text column that may be missing; AgentFS's Rust SDK writes an empty text for that.
+/// Reads a text column that may be missing; AgentFS's Rust SDK writes an empty text for that.
 pub(super) fn optional_text(row: &Row<'_>, index: usize, what: &'static str) -> Result<Option<String>, Error> {
     match row.get_ref(index)? {
         ValueRef::Null => Ok(None),
@@ -58,7 +58,7 @@ fn number(row: &Row<'_>, index: usize) -> Result<u32, Error> {
     u32::try_from(number).map_err(|_| refused("inode values", format!("{number} in column {index}")))
 }
 
-/// One inode as the file says it; `None` for a device, pipe or socket.
+/// Reads one inode; `None` for a device or socket.
 fn inode(row: &Row<'_>) -> Result<(Ino, Option<Stat>), Error> {
     let ino = integer(row, 0, "inode values")?;
     if !u64::try_from(ino).is_ok_and(|ino| (1..INO_MAX).contains(&ino)) {
@@ -83,7 +83,7 @@ fn inode(row: &Row<'_>) -> Result<(Ino, Option<Stat>), Error> {
 }
 
 impl Source {
-    /// Every inode, in no order that matters.
+    /// Reads every inode, in unspecified order.
     fn inodes(&self, mut each: impl FnMut(Ino, Option<Stat>) -> Result<(), Error>) -> Result<(), Error> {
         let or_zero = |column| self.column_or("fs_inode", column, "0");
         let query = format!(
@@ -112,7 +112,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
 }
 
 impl Store {
-    /// Inodes, names and targets; contents come later.
+    /// Imports inodes, names and targets; contents follow later.
     pub(super) fn take_names(&mut self, source: &Source, import: &Import, imported: &mut Imported) -> Result<(), Error> {
         let mut special = HashSet::new();
         let (mut count, mut bytes) = (0u64, 0u64);
@@ -134,7 +134,7 @@ impl Store {
             }
             let size = if stat.is_file() { 0 } else { stat.size };
             let inserted = write::import_inode(&self.connection, &Stat { size, ..stat })?;
-            if inserted { Ok(()) } else { Err(refused("inode values", format!("inode {ino} is there twice"))) }
+            if inserted { Ok(()) } else { Err(refused("inode values", format!("duplicate inode {ino}"))) }
         })?;
         imported.inodes = count;
         self.take_entries(source, import, &special, imported)?;
@@ -164,7 +164,7 @@ impl Store {
                 return Err(refused("quota", "too many names"));
             }
             if u64::try_from(ino).is_ok_and(|ino| special.contains(&ino)) {
-                imported.note(format!("`{name}` is a device or socket: left out"));
+                imported.note(format!("`{name}` is a device or socket: omitted"));
                 continue;
             }
             bytes = bytes.saturating_add(entry_bytes(&name));
@@ -177,7 +177,7 @@ impl Store {
                 return Err(refused("entry", format!("number {number:?}")));
             }
             if !write::import_name(&self.connection, number, (parent, &name), ino)? {
-                return Err(refused("name is unique", format!("directory {parent} has {name:?} twice")));
+                return Err(refused("name is unique", format!("duplicate name {name:?} in directory {parent}")));
             }
         }
         Ok(())
@@ -191,14 +191,14 @@ impl Store {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (ino, target) = (integer(row, 0, "symbolic link has a target")?, text(row, 1, "symbolic link has a target")?);
-            // A target without a link says nothing, so it is left behind.
+            // A target without a link is meaningless, so it is omitted.
             write::import_target(&self.connection, ino, &target)?;
         }
         Ok(())
     }
 
-    /// An overlay's file is one layer: its base lies in a directory of another machine, and cannot come along. What the
-    /// layer hides of it stays hidden, wherever a base is put again.
+    /// An overlay's file is one layer: its base is a directory on another machine and is not imported. Paths that the layer hides
+    /// stay hidden wherever a base is attached again.
     pub(super) fn take_overlay(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
         if source.has("fs_overlay_config", "value") && source.has("fs_overlay_config", "key") {
             let mut statement =
@@ -206,7 +206,7 @@ impl Store {
             let mut rows = statement.query([])?;
             if let Some(row) = rows.next()? {
                 let base = text(row, 0, "overlay")?;
-                imported.note(format!("the file is a layer over `{base}`: what only the base has is not here"));
+                imported.note(format!("the file is an overlay of `{base}`: files that exist only in the base were not imported"));
             }
         }
         if source.has("fs_whiteout", "path") {
@@ -228,23 +228,23 @@ impl Store {
                 count += 1;
             }
             if count > 0 {
-                imported.note(format!("{count} origins of copied files were left out"));
+                imported.note(format!("{count} origins of copied files were omitted"));
             }
         }
         Ok(())
     }
 
-    /// What a careless but honest writer leaves: inodes without a name, link counts of its own.
+    /// Corrects the result of a careless but honest writer: inodes without a name, and its own link counts.
     fn put_right(&mut self, imported: &mut Imported) -> Result<(), Error> {
         let orphans = schema::put_right(&self.connection)?;
         if orphans > 0 {
             imported.inodes -= orphans as u64;
-            imported.note(format!("{orphans} inodes without a name were left out"));
+            imported.note(format!("{orphans} inodes without a name were omitted"));
         }
         Ok(())
     }
 
-    /// The bytes of every file, in chunks of our own size.
+    /// Imports the bytes of every file, in chunks of our own size.
     pub(super) fn take_contents(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
         let mut statement = source.connection.prepare("SELECT ino, chunk_index, data FROM fs_data NOT INDEXED")?;
         let mut rows = statement.query([])?;
@@ -263,7 +263,7 @@ impl Store {
             match written.map_err(|fault| fault.as_fs()) {
                 Ok(written) if written == data.len() => {}
                 Ok(_) => return Err(refused("quota", detail())),
-                // Left behind with its inode.
+                // Omitted with its inode.
                 Err(FsError::NoEntry) => {}
                 Err(FsError::IsDirectory | FsError::Invalid) => return Err(refused("data belongs to a file", detail())),
                 Err(error) => return Err(quota(error, detail())),
@@ -272,16 +272,16 @@ impl Store {
         self.take_sizes(source, imported)
     }
 
-    /// The size that the inode says is the file's: holes become zeros, what lies beyond is cut.
+    /// Sets each file to the size in its inode: holes become zeros, bytes beyond it are cut off.
     fn take_sizes(&mut self, source: &Source, imported: &mut Imported) -> Result<(), Error> {
         source.inodes(|ino, stat| {
             let Some(stat) = stat.filter(Stat::is_file) else { return Ok(()) };
             let nlink = match self.run(|store| store.stat(ino)).map_err(|fault| fault.as_fs()) {
                 Ok(now) => {
                     if now.size > stat.size {
-                        imported.note(format!("inode {ino} was cut to its size of {} bytes", stat.size));
+                        imported.note(format!("inode {ino} was truncated to its size of {} bytes", stat.size));
                     } else if now.size < stat.size {
-                        imported.note(format!("inode {ino} was filled up to its size of {} bytes", stat.size));
+                        imported.note(format!("inode {ino} was extended to its size of {} bytes", stat.size));
                     }
                     now.nlink
                 }
@@ -297,7 +297,7 @@ impl Store {
         })
     }
 
-    /// LocalSandbox's `ln -s` writes `{"__symlink":"target"}` into a regular file.
+    /// Converts LocalSandbox's `ln -s`, which writes `{"__symlink":"target"}` into a regular file.
     fn take_fake_link(&mut self, ino: Ino, stat: Stat, nlink: u32) -> Result<(), Error> {
         let mut bytes = vec![0; usize::try_from(stat.size).unwrap_or(0)];
         self.run(|store| store.read(ino, 0, &mut bytes))?;
@@ -355,7 +355,7 @@ impl Store {
         Ok(())
     }
 
-    /// Only ever given back to a guest, who checks them: here they need only be bytes with a name.
+    /// Imports sessions. They are only passed back to a guest, which checks them, so they need only be bytes with a name.
     pub(super) fn take_sessions(&mut self, source: &Source) -> Result<(), Error> {
         if !(source.has("sandlite_session", "state") && source.has("sandlite_session", "updated_ns")) {
             return Ok(());
@@ -374,7 +374,7 @@ impl Store {
         Ok(())
     }
 
-    /// The policy goes along: whoever imports a sandbox is bound as before. Other settings are about the file itself.
+    /// Imports the policy, so that the imported sandbox is restricted as before. Other settings concern the file itself.
     pub(super) fn take_policy(&mut self, source: &Source) -> Result<(), Error> {
         if !(source.has("sandlite_setting", "name") && source.has("sandlite_setting", "value")) {
             return Ok(());
@@ -385,7 +385,7 @@ impl Store {
         if let Some(row) = rows.next()? {
             let policy = text(row, 0, "policy")?;
             if policy.len() > settings::VALUE_MAX {
-                return Err(refused("policy", "it is too long"));
+                return Err(refused("policy", "the policy is too long"));
             }
             self.connection.execute_batch(settings::TABLE)?;
             write::put_setting(&self.connection, "policy", Some(&policy))?;

@@ -1,8 +1,8 @@
-//! The past of a file of ours: versions, their names and what they saved. Every value is looked at, and what can be computed
-//! from others (sums, lists of inodes, digests) is not taken.
+//! The past of a file of ours: versions, their labels and saved rows. Every value is checked, and values that can be computed
+//! from others (sums, lists of inodes, digests) are not imported.
 //!
-//! A file of another make has none. Chunks of another size cannot be taken, nor can more than the budget has room for: then
-//! the present comes in alone, and a note says so.
+//! A foreign file has none. Chunks of another size cannot be imported, nor can more than the budget allows: then only the current
+//! state is imported, and a note reports it.
 
 use std::collections::BTreeMap;
 
@@ -19,22 +19,22 @@ use crate::quota::Quota;
 use crate::rows::{INO_MAX, TARGET_MAX, signed};
 use crate::store::Store;
 
-/// What a rule about versions is called.
+/// The name of the rule for versions.
 const VERSION: &str = "version";
-/// The same for rows that versions saved.
+/// The name of the rule for saved rows.
 const SAVED: &str = "saved row";
 
-/// A value of a row that is taken in.
+/// A value of an imported row.
 type Value = rusqlite::types::Value;
 
-/// What saved rows make of each version: the bytes that it saved, and its inodes.
+/// The bytes and inodes of each version, computed from saved rows.
 #[derive(Default)]
 struct Sums {
     bytes: u64,
     inodes: Vec<Ino>,
 }
 
-/// Which versions there are.
+/// The range of versions.
 #[derive(Clone, Copy)]
 struct Range {
     oldest: i64,
@@ -45,7 +45,7 @@ fn within(number: i64, range: std::ops::RangeInclusive<i64>, what: &str) -> Resu
     if range.contains(&number) { Ok(number) } else { Err(refused(SAVED, format!("{what} is {number}"))) }
 }
 
-/// One value of a saved row, by the name of its column.
+/// Reads one value of a saved row, by the name of its column.
 fn value(table: Table, column: &str, row: &Row<'_>, index: usize, chunk_bytes: u64) -> Result<Value, Error> {
     let number = |range| within(integer(row, index, SAVED)?, range, column).map(Value::Integer);
     let name = || -> Result<Value, Error> {
@@ -55,7 +55,7 @@ fn value(table: Table, column: &str, row: &Row<'_>, index: usize, chunk_bytes: u
     };
     let blob = |least: u64, most: u64| match row.get_ref(index)? {
         ValueRef::Blob(bytes) if (least..=most).contains(&(bytes.len() as u64)) => Ok(Value::Blob(bytes.to_vec())),
-        _ => Err(refused(SAVED, format!("`{column}` is not bytes of a possible length"))),
+        _ => Err(refused(SAVED, format!("`{column}` is not bytes of a valid length"))),
     };
     let inodes = 1..=signed(INO_MAX);
     match (table, column) {
@@ -64,7 +64,7 @@ fn value(table: Table, column: &str, row: &Row<'_>, index: usize, chunk_bytes: u
         (_, "mode") => mode(integer(row, index, SAVED)?).map(Value::Integer),
         (_, "nlink" | "uid" | "gid") => number(0..=i64::from(u32::MAX)),
         (_, "size" | "entry" | "chunk_index") => number(0..=signed(INO_MAX)),
-        // No device comes in.
+        // Devices are not imported.
         (_, "rdev") => Ok(Value::Integer(0)),
         (_, "atime_nsec" | "mtime_nsec" | "ctime_nsec") => number(0..=999_999_999),
         (_, "parent_ino" | "ino" | "dir") => number(inodes),
@@ -73,7 +73,7 @@ fn value(table: Table, column: &str, row: &Row<'_>, index: usize, chunk_bytes: u
         (_, "content") => blob(0, u64::MAX),
         (_, "target") => match text(row, index, SAVED)? {
             target if target.is_empty() || target.len() > TARGET_MAX || target.contains('\0') => {
-                Err(refused(SAVED, "the target of a link is empty, too long or has a zero byte"))
+                Err(refused(SAVED, "the target of a link is empty, too long or contains a zero byte"))
             }
             target => Ok(Value::Text(target)),
         },
@@ -95,7 +95,7 @@ fn value(table: Table, column: &str, row: &Row<'_>, index: usize, chunk_bytes: u
     }
 }
 
-/// A mode of a kind that we have, without what an import leaves out.
+/// Checks that a mode has a supported type, and removes the bits that an import omits.
 fn mode(mode: i64) -> Result<i64, Error> {
     let number = u32::try_from(mode).ok().filter(|mode| *mode <= 0xFFFF);
     let number = number.ok_or_else(|| refused(SAVED, format!("mode is {mode}")))?;
@@ -106,7 +106,7 @@ fn mode(mode: i64) -> Result<i64, Error> {
     Ok(i64::from(kind.bits() | (number & super::convert::MODE_MASK)))
 }
 
-/// Columns that may be NULL: a hint, and what a saved absence has no value for.
+/// Returns whether a column may be NULL: a hint, or a column that a saved absence has no value for.
 fn is_optional(column: &str, is_absent: bool) -> bool {
     match column {
         "dir" | "name_hint" => true,
@@ -117,7 +117,7 @@ fn is_optional(column: &str, is_absent: bool) -> bool {
 }
 
 impl Source {
-    /// Whether the file has versions.
+    /// Returns whether the file has versions.
     fn has_versions(&self) -> Result<bool, Error> {
         if !(self.has("sandlite_version", "entries") && self.has("sandlite_version", "outside")) {
             return Ok(false);
@@ -125,7 +125,7 @@ impl Source {
         Ok(self.connection.prepare("SELECT 1 FROM sandlite_version NOT INDEXED LIMIT 1")?.exists([])?)
     }
 
-    /// Whether the numbers of entries have to stay as they are: rows that versions saved name them.
+    /// Returns whether the numbers of entries must be kept because saved rows refer to them.
     pub(super) fn keeps_entries(&self) -> Result<bool, Error> {
         self.has_versions()
     }
@@ -134,7 +134,7 @@ impl Source {
         Table::ALL.into_iter().filter(|table| table.columns().iter().all(|column| self.has(table.name(), column)))
     }
 
-    /// What the saved rows take, as [`crate::past::save`] counts them, and how many there are.
+    /// Returns the size of the saved rows, as [`crate::past::save`] counts them, and their number.
     fn past_size(&self) -> Result<(u64, u64), Error> {
         let (mut bytes, mut count) = (0u64, 0u64);
         for table in self.tables() {
@@ -157,20 +157,20 @@ impl Source {
 }
 
 impl Store {
-    /// Takes the versions in, with what they saved, in place of those that the import itself would make.
+    /// Imports the versions and their saved rows, replacing those that the import itself would create.
     pub(super) fn take_past(&mut self, source: &Source, import: &Import, imported: &mut Imported) -> Result<(), Error> {
         if !source.has_versions()? || !self.past.keeps {
             return Ok(());
         }
         let (bytes, count) = source.past_size()?;
         let reason = match () {
-            () if source.chunk_bytes != self.chunk_bytes() as u64 => "its chunks have another size",
-            () if bytes > self.past.allowed => "they do not fit into the limit `past`",
+            () if source.chunk_bytes != self.chunk_bytes() as u64 => "its chunk size differs",
+            () if bytes > self.past.allowed => "they exceed the limit `past`",
             () if count > import.max_rows => "they have too many rows",
             () => "",
         };
         if !reason.is_empty() {
-            imported.note(format!("versions were left out: {reason}"));
+            imported.note(format!("versions were omitted: {reason}"));
             return Ok(());
         }
         self.past.clear(&self.connection)?;
@@ -229,13 +229,13 @@ impl Store {
 }
 
 impl Source {
-    /// The oldest version and the newest.
+    /// Returns the oldest and the newest version.
     fn range(&self) -> Result<Range, Error> {
         let find = |order: &str| -> Result<i64, Error> {
             let mut statement =
                 self.connection.prepare(&format!("SELECT id FROM sandlite_version NOT INDEXED ORDER BY id {order} LIMIT 1"))?;
             let mut rows = statement.query([])?;
-            let Some(row) = rows.next()? else { return Err(refused(VERSION, "there is none")) };
+            let Some(row) = rows.next()? else { return Err(refused(VERSION, "there are no versions")) };
             integer(row, 0, VERSION)
         };
         Ok(Range { oldest: find("ASC")?, newest: find("DESC")? })
@@ -262,7 +262,7 @@ fn take_rows(
             _ => id >> past::NUMBER_BITS,
         };
         if id < 0 || version <= range.oldest || version > range.newest {
-            return Err(refused(SAVED, format!("row {id} of `{}` belongs to no version", table.name())));
+            return Err(refused(SAVED, format!("row {id} of `{}` does not belong to a version", table.name())));
         }
         let is_absent = columns.contains(&"state") && integer(row, 1, SAVED)? == ABSENT;
         let (mut values, mut bytes) = (Vec::with_capacity(columns.len()), past::save::ROW_BYTES);
@@ -284,7 +284,7 @@ fn take_rows(
         sum.bytes = sum.bytes.saturating_add(bytes);
         if matches!(table, Table::Inode) {
             let ino = u64::try_from(id >> past::VERSION_BITS).ok().filter(|ino| *ino > 0);
-            sum.inodes.push(ino.ok_or_else(|| refused(SAVED, format!("row {id} is of no inode")))?);
+            sum.inodes.push(ino.ok_or_else(|| refused(SAVED, format!("row {id} has no inode")))?);
         }
         insert.execute(params_from_iter(values))?;
     }

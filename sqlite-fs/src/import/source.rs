@@ -1,4 +1,4 @@
-//! The foreign file, behind glass.
+//! Read access to a foreign file, isolated from everything else.
 
 #![expect(clippy::disallowed_methods, reason = "a foreign file is copied before it is opened")]
 
@@ -20,9 +20,9 @@ use crate::making::with_suffix;
 use crate::patience::bytes_on_disk;
 use crate::schema;
 
-/// The longest value that is looked at: a call's whole output.
+/// Maximum length of a value: a call's whole output.
 const VALUE_MAX: i32 = 80 << 20;
-/// The tables that may be read, and no other.
+/// The only tables that may be read.
 const TABLES: &[&str] = &[
     "fs_config",
     "fs_inode",
@@ -49,23 +49,23 @@ const TABLES: &[&str] = &[
     "sandlite_setting",
 ];
 
-/// A private copy of a foreign file, opened for reading.
+/// A private copy of a foreign file, opened read-only.
 pub(super) struct Source {
     pub(super) connection: Connection,
     pub(super) chunk_bytes: u64,
     columns: HashSet<(String, String)>,
 }
 
-/// How much smaller a filesystem that compresses makes a file at most.
+/// Maximum compression ratio of a filesystem.
 const COMPRESSED_MAX: u64 = 16;
-/// A copy of this size needs no explanation.
+/// Copies up to this size need no check.
 const SMALL: u64 = 16 << 20;
 
 /// Copies a file into our directory.
 fn take(file: &Path, to: &Path, max_bytes: u64) -> Result<(), Error> {
     let disk = |source| Error::Disk { path: file.to_owned(), source };
     let from = open_file(file).map_err(disk)?;
-    // A hole takes no place here, and would in the copy. A filesystem that compresses has no more than this.
+    // A hole takes no space in the source but would in the copy. A compressing filesystem exceeds this ratio no more.
     let explained = bytes_on_disk(file).saturating_mul(COMPRESSED_MAX).saturating_add(SMALL);
     if from.metadata().map_err(disk)?.len() > explained {
         return Err(refused("file size", "the file has holes"));
@@ -97,7 +97,7 @@ fn open_file(path: &Path) -> std::io::Result<File> {
 }
 
 impl Source {
-    /// Opens a copy of the file that is made in `directory`.
+    /// Opens a copy of the file, created in `directory`.
     pub(super) fn open(file: &Path, directory: &Path, import: &Import) -> Result<Self, Error> {
         let path = directory.join("import.db");
         take(file, &path, import.max_bytes)?;
@@ -118,7 +118,7 @@ impl Source {
         let chunk_bytes = chunk_bytes(&connection)?;
         connection.authorizer(Some(|context: rusqlite::hooks::AuthContext<'_>| match context.action {
             AuthAction::Select => Authorization::Allow,
-            // AgentFS's own default for a key's times is asked for when the schema is read, and never called; lengths are ours.
+            // AgentFS's own default for a key's times is resolved when the schema is read but never called; lengths are ours.
             AuthAction::Function { function_name: "unixepoch" | "octet_length" } => Authorization::Allow,
             AuthAction::Read { table_name, .. } if TABLES.contains(&table_name) => Authorization::Allow,
             _ => Authorization::Deny,
@@ -134,18 +134,18 @@ impl Source {
         self.columns.contains(&(table.to_owned(), column.to_owned()))
     }
 
-    /// The older layout, which LocalSandbox's snapshots have.
+    /// Returns whether the file has the older layout of LocalSandbox's snapshots.
     pub(super) fn is_old_layout(&self) -> bool {
         !self.has("fs_inode", "mtime_nsec")
     }
 
-    /// `column`, or `instead` where the file is older than the column.
+    /// Returns `column`, or `instead` if the file is older than the column.
     pub(super) fn column_or<'a>(&self, table: &str, column: &'a str, instead: &'a str) -> &'a str {
         if self.has(table, column) { column } else { instead }
     }
 }
 
-/// Puts the log's pages where they belong, in the copy.
+/// Copies the log's pages to their places in the copy.
 fn replay(path: &Path) -> Result<(), Error> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     schema::harden(&connection)?;
@@ -178,7 +178,7 @@ fn restrain(connection: &mut Connection, deadline: Option<Instant>) -> Result<()
     Ok(())
 }
 
-/// The page structure first: what comes after may then trust the engine.
+/// Checks the page structure first, so that later steps can rely on the engine.
 fn sound(connection: &Connection) -> Result<(), Error> {
     let verdict = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match verdict {
@@ -186,14 +186,14 @@ fn sound(connection: &Connection) -> Result<(), Error> {
         Ok(verdict) => Err(refused("page structure", verdict)),
         Err(error) => match Error::from(error) {
             Error::Damaged(detail) => Err(refused("page structure", detail)),
-            Error::NotADatabase => Err(refused("page structure", "it is not a SQLite database")),
+            Error::NotADatabase => Err(refused("page structure", "not a SQLite database")),
             Error::Sqlite(error) => Err(refused("page structure", error.to_string())),
             other => Err(other),
         },
     }
 }
 
-/// The columns of the tables that matter; each must be an ordinary table with ordinary columns.
+/// Returns the columns of the relevant tables; each must be an ordinary table with ordinary columns.
 fn columns(connection: &Connection) -> Result<HashSet<(String, String)>, Error> {
     let mut columns = HashSet::new();
     let mut objects = connection.prepare("SELECT type, sql FROM sqlite_schema WHERE lower(name)=?1")?;

@@ -1,7 +1,7 @@
 //! The file layer through which SQLite reaches databases in memory: a table of C functions over [`Handle`].
 //!
-//! Locks are no more than marks here. The first one fixes what a connection sees; giving the writer's back publishes what it
-//! wrote. There is one writer, which `database.rs` sees to.
+//! Locks only mark phases here. The first one fixes the state that a connection sees; releasing the writer's lock publishes its
+//! changes. `database.rs` ensures that there is one writer.
 
 #![expect(unsafe_code, reason = "SQLite's file layer is a table of C functions")]
 
@@ -14,24 +14,24 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlit
 
 use super::{Handle, Memory};
 
-/// The name under which connections ask for this layer.
+/// The name under which connections request this layer.
 const NAME: &CStr = c"sqlite-fs-memory";
 
-/// The databases that can be opened, by name.
+/// The open databases, by name.
 static NAMED: Mutex<Option<HashMap<String, Weak<Memory>>>> = Mutex::new(None);
 
 fn named() -> MutexGuard<'static, Option<HashMap<String, Weak<Memory>>>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A database in memory under a name of its own.
+/// A database in memory with its own name.
 pub(crate) struct Named {
     pub(crate) memory: Arc<Memory>,
     name: String,
 }
 
 impl Named {
-    /// Names a database; `None` if SQLite does not take the layer.
+    /// Registers a database; `None` if SQLite rejects the layer.
     pub(crate) fn new(memory: Arc<Memory>) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         static REGISTERED: OnceLock<bool> = OnceLock::new();
@@ -43,12 +43,12 @@ impl Named {
         Some(Self { memory, name })
     }
 
-    /// The address for the one connection that writes.
+    /// Returns the URI for the one writing connection.
     pub(crate) fn uri_for_writing(&self) -> String {
         format!("{}&writes=1", self.uri_for_reading())
     }
 
-    /// The address for all others.
+    /// Returns the URI for all other connections.
     pub(crate) fn uri_for_reading(&self) -> String {
         format!("file:{}?vfs={}", self.name, NAME.to_string_lossy())
     }
@@ -62,7 +62,7 @@ impl Drop for Named {
     }
 }
 
-/// An open database: SQLite's header, and ours behind it.
+/// An open database: SQLite's header, followed by ours.
 #[repr(C)]
 struct File {
     base: sqlite3_file,
@@ -70,7 +70,7 @@ struct File {
 }
 
 fn register() -> bool {
-    // SAFETY: a null name asks for the default layer, whose clock and random numbers ours has too; both live as long as the process.
+    // SAFETY: a null name requests the default layer, whose clock and random numbers ours uses; both live as long as the process.
     unsafe {
         let default = ffi::sqlite3_vfs_find(std::ptr::null());
         let Ok(size) = c_int::try_from(size_of::<File>()) else { return false };
@@ -99,12 +99,12 @@ unsafe extern "C" fn open(
     // SAFETY: SQLite allocated `szOsFile` bytes, and `name` is null or ends with a NUL.
     unsafe {
         (*file).pMethods = std::ptr::null();
-        // Everything temporary is SQLite's own memory.
+        // Temporary files are in SQLite's own memory.
         if name.is_null() || flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_MAIN_JOURNAL) == 0 {
             return ffi::SQLITE_CANTOPEN;
         }
         let (memory, writes) = if flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
-            // Only a compact copy that is being made has a journal here, and nobody else reads it.
+            // Only a compact copy in progress has a journal here, and no other connection reads it.
             (Some(Memory::empty()), true)
         } else {
             let Ok(text) = CStr::from_ptr(name).to_str() else { return ffi::SQLITE_CANTOPEN };
@@ -126,9 +126,9 @@ unsafe extern "C" fn delete(_: *mut sqlite3_vfs, _: *const c_char, _: c_int) -> 
     ffi::SQLITE_OK
 }
 
-/// Nothing lies beside a database in memory.
+/// Reports that no files exist next to a database in memory.
 unsafe extern "C" fn access(_: *mut sqlite3_vfs, _: *const c_char, _: c_int, out: *mut c_int) -> c_int {
-    // SAFETY: SQLite asks for an answer in `out`.
+    // SAFETY: `out` is a valid pointer for the result.
     unsafe { *out = 0 };
     ffi::SQLITE_OK
 }
@@ -146,28 +146,28 @@ unsafe extern "C" fn full_path(_: *mut sqlite3_vfs, name: *const c_char, room: c
 }
 
 /// # Safety
-/// `file` is open, and nothing else has its handle now.
+/// `file` is open, and its handle is not borrowed elsewhere.
 unsafe fn handle<'a>(file: *mut sqlite3_file) -> &'a mut Handle {
-    // SAFETY: `open` filled it in, `close` alone frees it, and SQLite uses one file from one thread at a time.
+    // SAFETY: `open` filled it in, only `close` frees it, and SQLite uses one file from one thread at a time.
     unsafe { &mut *(*file.cast::<File>()).handle }
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: SQLite closes a file once, and uses it no more.
+    // SAFETY: SQLite closes a file once and does not use it afterwards.
     drop(unsafe { Box::from_raw((*file.cast::<File>()).handle) });
     ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn read(file: *mut sqlite3_file, to: *mut c_void, len: c_int, at: sqlite3_int64) -> c_int {
     let (Ok(at), Ok(len)) = (usize::try_from(at), usize::try_from(len)) else { return ffi::SQLITE_IOERR_READ };
-    // SAFETY: SQLite hands room for `len` bytes and an open file.
+    // SAFETY: SQLite passes room for `len` bytes and an open file.
     let whole = unsafe { handle(file).read(at, std::slice::from_raw_parts_mut(to.cast::<u8>(), len)) };
     if whole { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHORT_READ }
 }
 
 unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_int, at: sqlite3_int64) -> c_int {
     let (Ok(at), Ok(len)) = (usize::try_from(at), usize::try_from(len)) else { return ffi::SQLITE_IOERR_WRITE };
-    // SAFETY: SQLite hands `len` readable bytes and an open file.
+    // SAFETY: SQLite passes `len` readable bytes and an open file.
     let written = unsafe { handle(file).write(at, std::slice::from_raw_parts(from.cast::<u8>(), len)) };
     if written { ffi::SQLITE_OK } else { ffi::SQLITE_READONLY }
 }
@@ -183,7 +183,7 @@ unsafe extern "C" fn sync(_: *mut sqlite3_file, _: c_int) -> c_int {
 }
 
 unsafe extern "C" fn size(file: *mut sqlite3_file, out: *mut sqlite3_int64) -> c_int {
-    // SAFETY: SQLite calls methods only on open files, and asks for an answer in `out`.
+    // SAFETY: SQLite calls methods only on open files, and `out` is a valid pointer for the result.
     unsafe { *out = sqlite3_int64::try_from(handle(file).bytes()).unwrap_or(sqlite3_int64::MAX) };
     ffi::SQLITE_OK
 }
@@ -201,7 +201,7 @@ unsafe extern "C" fn unlock(file: *mut sqlite3_file, level: c_int) -> c_int {
 }
 
 unsafe extern "C" fn reserved(_: *mut sqlite3_file, out: *mut c_int) -> c_int {
-    // SAFETY: SQLite asks for an answer in `out`.
+    // SAFETY: `out` is a valid pointer for the result.
     unsafe { *out = 0 };
     ffi::SQLITE_OK
 }

@@ -1,7 +1,7 @@
-//! The rows of a version: for each key the first row that a later version saved, or else the present one if it is as old.
+//! The rows of a version: for each key the first row that a later version saved, or else the current one if it is as old.
 //!
-//! Whoever made the file may have lied here as well: values are checked as those of the present are, and a row that nobody
-//! could save is [`FsError::Unknown`], never one that is made up.
+//! The file is untrusted here as well: values are checked like those of the current state, and a row that could not be saved is
+//! [`FsError::Unknown`], never an invented one.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
@@ -13,25 +13,26 @@ use crate::kv::{KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, Stat};
 use crate::rows::{self, INO_MAX, signed};
 
-/// Which version is read.
+/// The version being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     pub(crate) version: i64,
-    /// The first number of a row that a later version saved.
+    /// The lowest number of a row that a later version saved.
     first: i64,
     /// The first inode number that did not exist.
     pub(crate) mark: Ino,
     /// The first number of an entry that did not exist.
     pub(crate) entries: i64,
-    /// The first version since that another program made: what only the present or a row of a later version tells is unknown.
+    /// The first later version created by another program: data known only from the current state or from a row of a later
+    /// version is unknown.
     visited: Option<i64>,
-    /// The tables that the file has, and the schema that was looked at for that.
+    /// The existing tables of the file, and the schema version for which they were looked up.
     pub(crate) tables: Tables,
     schema: i64,
 }
 
 impl At {
-    /// The present.
+    /// Returns the current state.
     pub(crate) fn now() -> Self {
         Self {
             version: VERSION_MAX,
@@ -44,13 +45,13 @@ impl At {
         }
     }
 
-    /// The first number of a row that a later version saved.
+    /// Returns the lowest number of a row that a later version saved.
     pub(crate) fn first_after(&self) -> i64 {
         self.first
     }
 
-    /// Fails for what was not saved before another program could change it: a row of this version, or the present one. It is
-    /// about an inode or the entries of a directory, unless it is a key.
+    /// Fails for data that was not saved before another program could change it: a row of this version, or the current one. It
+    /// concerns an inode or the entries of a directory, unless it is a key.
     fn refuse_unknown(&self, connection: &Connection, of: Option<Ino>, saved: Option<i64>) -> Result<(), Fault> {
         match self.visited {
             Some(visit) if saved.is_none_or(|version| version >= visit) => {
@@ -61,7 +62,7 @@ impl At {
     }
 }
 
-/// Reads what is known of a version.
+/// Opens a version.
 pub(crate) fn open(connection: &Connection, version: i64) -> Result<At, Error> {
     if !rows::has_table(connection, "sandlite_version")? {
         return Err(Error::NoVersion { version, oldest: None, newest: None });
@@ -86,7 +87,7 @@ pub(crate) fn open(connection: &Connection, version: i64) -> Result<At, Error> {
     Ok(At { version, first: first_id(version + 1), mark, entries, visited, tables, schema })
 }
 
-/// The error for a version that is not there.
+/// Returns the error for a missing version.
 pub(crate) fn none(connection: &Connection, version: i64) -> rusqlite::Result<Error> {
     let (oldest, newest) = connection
         .prepare_cached("SELECT min(id), max(id) FROM sandlite_version")?
@@ -94,7 +95,7 @@ pub(crate) fn none(connection: &Connection, version: i64) -> rusqlite::Result<Er
     Ok(Error::NoVersion { version, oldest, newest })
 }
 
-/// Looks again at a version, in the state that is read now. Fails if the version was pruned meanwhile.
+/// Opens a version again in the state that is read now. Fails if the version was pruned meanwhile.
 pub(crate) fn refresh(connection: &Connection, at: At) -> Result<At, Fault> {
     if !connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([at.version])? {
         return Err(FsError::Stale.into());
@@ -105,12 +106,12 @@ pub(crate) fn refresh(connection: &Connection, at: At) -> Result<At, Fault> {
     }
 }
 
-/// A number that changes with the tables of a file.
+/// Returns a number that changes with the tables of a file.
 fn schema(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
-/// What a saved row says it is.
+/// Returns the state of a saved row.
 fn state(value: ValueRef<'_>) -> Result<i64, Fault> {
     match value.as_i64() {
         Ok(state @ (ROW | ABSENT)) => Ok(state),
@@ -142,7 +143,7 @@ pub(crate) fn inode(connection: &Connection, at: At, ino: Ino) -> Result<Option<
     Ok(rows::inode(connection, ino)?)
 }
 
-/// The number of an entry and the inode that it leads to.
+/// Returns the number of an entry and its inode.
 fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option<(i64, Ino)>, Fault> {
     if at.tables.has(Table::Dentry) {
         let mut statement = connection.prepare_cached(
@@ -155,7 +156,7 @@ fn entry(connection: &Connection, at: At, dir: Ino, name: &str) -> Result<Option
             if state(row.get_ref(0)?)? == ABSENT {
                 return Ok(None);
             }
-            // One that came later and went again: if another had been there before, that one would have been saved first.
+            // It was created and removed later; an earlier entry of this name would have been saved first.
             let id: i64 = rows::number(row, 3, "the number of an entry")?;
             return if id >= at.entries { Ok(None) } else { Ok(Some((id, rows::ino(row, 1)?))) };
         }
@@ -173,7 +174,7 @@ pub(crate) fn dentry(connection: &Connection, at: At, dir: Ino, name: &str) -> R
     Ok(entry(connection, at, dir, name)?.map(|(_, ino)| ino))
 }
 
-/// The entries of a directory that are gone or changed since, in order of their numbers.
+/// Returns the entries of a directory that were removed or changed later, in order of their numbers.
 fn gone(connection: &Connection, at: At, dir: Ino) -> Result<Vec<Entry>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT p.entry, p.name, p.ino, p.state FROM sandlite_past_dentry p INDEXED BY idx_sandlite_past_dentry WHERE p.parent_ino=?1 AND p.id>=?2
@@ -194,16 +195,16 @@ fn gone(connection: &Connection, at: At, dir: Ino) -> Result<Vec<Entry>, Fault> 
     Ok(entries)
 }
 
-/// The directory that was listed last. Rows that are saved meanwhile change what is present, so it belongs to one state.
+/// The directory that was listed last. Rows saved meanwhile change the current state, so it belongs to one state.
 #[derive(Default)]
 pub(crate) struct Listed {
     key: Option<(Ino, i64)>,
     gone: Vec<Entry>,
-    /// Whether any entry of it was saved since.
+    /// Whether any entry of it was saved later.
     has_saved: bool,
 }
 
-/// Entries after `cookie`.
+/// Returns the entries after `cookie`.
 pub(crate) fn entries(
     connection: &Connection,
     at: At,
@@ -233,7 +234,7 @@ pub(crate) fn entries(
            WHERE p.parent_ino=?1 AND p.name=d.name AND p.id>=?5)
          ORDER BY d.id LIMIT ?4",
     );
-    // Mostly nothing of a directory is saved, and then nothing has to be looked up for each of its entries.
+    // Usually nothing of a directory is saved, and then no lookup per entry is needed.
     let query = if listed.has_saved { present_and_not_saved } else { present };
     let mut statement = connection.prepare_cached(query)?;
     let limited = signed(limit as u64);
@@ -242,11 +243,11 @@ pub(crate) fn entries(
     while let Some(row) = found.next()? {
         let ino = rows::ino(row, 2)?;
         let cookie = rows::number(row, 0, "the number of an entry")?;
-        // Damaged pages can show a row again and again.
+        // Damaged pages can return a row repeatedly.
         if entries.last().is_some_and(|last| last.cookie >= cookie) {
             return Err(damaged(format!("the entries of directory {dir} are out of order")).into());
         }
-        // The type of an inode never changes, so that of the present row will do.
+        // The type of an inode never changes, so that of the current row is valid.
         let kind = match row.get_ref(3)? {
             ValueRef::Null => kind(connection, at, ino)?,
             _ => FileType::of_mode(u32::from(rows::number::<u16>(row, 3, "the mode of an inode")?)),
@@ -262,7 +263,7 @@ pub(crate) fn entries(
     Ok(entries)
 }
 
-/// The type of an inode that an entry leads to; an entry alone does not tell.
+/// Returns the type of an inode; an entry alone does not contain it.
 fn kind(connection: &Connection, at: At, ino: Ino) -> Result<FileType, Fault> {
     match inode(connection, at, ino) {
         Ok(stat) => Ok(stat.map_or(FileType::File, |stat| stat.file_type())),
@@ -271,9 +272,9 @@ fn kind(connection: &Connection, at: At, ino: Ino) -> Result<FileType, Fault> {
     }
 }
 
-/// One place where an inode was. Looks through the entries, as the present does.
+/// Returns one place of an inode. Scans the entries, as for the current state.
 pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(Ino, String)>, Fault> {
-    // Where it was last seen, if that is still so.
+    // The last known place, if still valid.
     if at.tables.has(Table::Inode) {
         let mut hints = connection.prepare_cached(
             "SELECT dir, name FROM
@@ -308,7 +309,7 @@ pub(crate) fn place(connection: &Connection, at: At, of: Ino) -> Result<Option<(
     Ok(None)
 }
 
-/// All directories that an inode was in. Looks through all entries.
+/// Returns all directories of an inode. Scans all entries.
 pub(crate) fn places(connection: &Connection, at: At, of: Ino) -> Result<Vec<Ino>, Fault> {
     let mut names = Vec::new();
     for (query, is_there) in [
@@ -333,7 +334,7 @@ pub(crate) fn places(connection: &Connection, at: At, of: Ino) -> Result<Vec<Ino
     Ok(places)
 }
 
-/// Reads a part of a chunk as [`rows::part`] does.
+/// Reads a part of a chunk like [`rows::part`].
 pub(crate) fn part(
     connection: &Connection,
     at: At,
@@ -350,10 +351,10 @@ pub(crate) fn part(
     Ok(saved)
 }
 
-/// A chunk up to this size comes with its row: opening it as a stream takes longer than to copy it.
+/// Chunks up to this size are read with their row: opening them as a stream takes longer than copying.
 const SMALL_CHUNK: i64 = 16 << 10;
 
-/// The same of a saved chunk; `None` if it was not saved.
+/// Reads a part of a saved chunk; `None` if it was not saved.
 fn saved_part(
     connection: &Connection,
     at: At,
@@ -425,7 +426,7 @@ pub(crate) fn key(connection: &Connection, at: At, key: &str) -> Result<Option<V
     Ok(crate::kv::get(connection, key)?)
 }
 
-/// The keys that start with `prefix` and come after `after`, as [`crate::kv::keys_after`] does.
+/// Returns the keys that start with `prefix` and sort after `after`, like [`crate::kv::keys_after`].
 pub(crate) fn keys_after(
     connection: &Connection,
     at: At,
@@ -481,7 +482,7 @@ pub(crate) fn sessions(connection: &Connection, at: At) -> Result<Vec<String>, F
     Ok(names.collect::<Result<_, _>>()?)
 }
 
-/// Whether a path was hidden.
+/// Returns whether a path was hidden.
 pub(crate) fn hides(connection: &Connection, at: At, path: &str) -> Result<bool, Fault> {
     if !at.tables.has(Table::Whiteout) {
         return Ok(crate::whiteout::hides(connection, path)?);
@@ -495,7 +496,7 @@ pub(crate) fn hides(connection: &Connection, at: At, path: &str) -> Result<bool,
     Ok(crate::whiteout::hides(connection, path)?)
 }
 
-/// Whether anything can have been hidden.
+/// Returns whether anything can have been hidden.
 pub(crate) fn hides_any(connection: &Connection, at: At) -> Result<bool, Fault> {
     if !at.tables.has(Table::Whiteout) {
         return Ok(crate::whiteout::hides_any(connection)?);

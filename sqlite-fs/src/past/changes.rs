@@ -1,4 +1,4 @@
-//! What differs between two versions, found from what was saved between them.
+//! The differences between two versions, derived from the rows saved between them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,9 +12,9 @@ use crate::reader::Reader;
 use crate::rows::{self, signed};
 use crate::store::{Change, ChangeKind};
 
-/// Changes that are listed; those after them are not.
+/// Maximum number of listed changes.
 const CHANGES_MAX: usize = 100_000;
-/// Bytes that are compared at a time.
+/// Number of bytes compared at once.
 const STEP_BYTES: usize = 64 << 10;
 
 /// Two states of one database.
@@ -23,14 +23,14 @@ struct Pair<'c> {
     from: At,
     to: At,
     chunk_bytes: u64,
-    /// Paths of directories in each.
+    /// Paths of directories in each state.
     known: [HashMap<Ino, Option<String>>; 2],
     changes: BTreeMap<String, Change>,
 }
 
 impl Reader {
-    /// What changed from a version to a later one, or to what is committed now: by path, and whether that is all. Costs what
-    /// changed. Times of directories do not count.
+    /// Returns the changes from a version to a later one, or to the committed state: by path, and whether the list is complete.
+    /// The cost is proportional to the changes. Times of directories are ignored.
     pub fn changes(&self, from: i64, to: Option<i64>) -> Result<(Vec<Change>, bool), Error> {
         let chunk_bytes = self.chunk_bytes() as u64;
         let (from, to) = self.states(from, to)?;
@@ -75,7 +75,7 @@ impl Pair<'_> {
         }
         for ino in inodes.iter().take(CHANGES_MAX) {
             for side in 0..2 {
-                // Another program may have changed it; then the other side tells where it is.
+                // Another program may have changed it; then the other state has its path.
                 if let Some(path) = unless_unknown(self.path_of_any(side, *ino))?.flatten() {
                     paths.insert(path);
                 }
@@ -87,7 +87,7 @@ impl Pair<'_> {
         Ok(is_complete)
     }
 
-    /// Entries that were removed, moved or created.
+    /// Collects entries that were removed, moved or created.
     fn keys(&self) -> Result<BTreeSet<(Ino, String)>, Fault> {
         let (low, high) = (first_id(self.from.version + 1), self.to.first_after());
         let mut keys = BTreeSet::new();
@@ -114,13 +114,13 @@ impl Pair<'_> {
         Ok(keys)
     }
 
-    /// Inodes that were saved.
+    /// Collects saved inodes.
     fn inodes(&self) -> Result<BTreeSet<Ino>, Fault> {
         let mut statement = self.connection.prepare_cached("SELECT inodes FROM sandlite_version WHERE id>?1 AND id<=?2")?;
         let mut found = statement.query([self.from.version, self.to.version])?;
         let mut inodes = BTreeSet::new();
         while let Some(row) = found.next()? {
-            // 0 begins the list of a visit.
+            // 0 starts the list of a visit.
             inodes.extend(versions::list_of(row, 0)?.into_iter().filter(|ino| *ino > 0));
             if inodes.len() > CHANGES_MAX {
                 break;
@@ -129,7 +129,7 @@ impl Pair<'_> {
         Ok(inodes)
     }
 
-    /// The path of a directory.
+    /// Returns the path of a directory.
     fn path_of(&mut self, side: usize, dir: Ino) -> Result<Option<String>, Fault> {
         if dir == ROOT {
             return Ok(Some("/".to_owned()));
@@ -144,7 +144,7 @@ impl Pair<'_> {
         Ok(path)
     }
 
-    /// A path of an inode, if it had one.
+    /// Returns a path of an inode, if it had one.
     fn path_of_any(&mut self, side: usize, ino: Ino) -> Result<Option<String>, Fault> {
         let (mut names, mut current) = (Vec::new(), ino);
         while current != ROOT {
@@ -176,7 +176,7 @@ impl Pair<'_> {
         at::inode(self.connection, state, ino)
     }
 
-    /// Compares what is at a path. What another program changed before it was saved is another than it was.
+    /// Compares a path. Data that another program changed before it was saved counts as different.
     fn compare_path(&mut self, path: &str, depth: u32) -> Result<(), Fault> {
         let (before, after) = (unless_unknown(self.walk(0, path))?, unless_unknown(self.walk(1, path))?);
         match (before, after) {
@@ -204,7 +204,7 @@ impl Pair<'_> {
         if let Some(kind) = kind {
             self.add(path, kind, before, after);
         }
-        // Entries of a directory that came as a whole were not saved one by one.
+        // Entries of a directory that was added as a whole were not saved one by one.
         let is_moved = before.map(|stat| stat.ino) != after.map(|stat| stat.ino);
         if is_moved && [&before, &after].into_iter().flatten().any(Stat::is_dir) && self.changes.len() < CHANGES_MAX {
             let mut names = BTreeSet::new();
@@ -287,7 +287,7 @@ impl Pair<'_> {
         Ok(true)
     }
 
-    /// Makes one change of a name that is gone and one that is new, where both led to the same inode.
+    /// Merges a removed and an added name of the same inode into one change.
     fn join_renamed(&mut self) -> Result<(), Fault> {
         let paths = |kind: &ChangeKind, changes: &BTreeMap<String, Change>| -> Vec<String> {
             changes.values().filter(|change| change.kind == *kind).map(|change| change.path.clone()).collect()
@@ -310,7 +310,7 @@ impl Pair<'_> {
     }
 }
 
-/// `None` for what another program changed before it was saved.
+/// Returns `None` for data that another program changed before it was saved.
 fn unless_unknown<T>(result: Result<T, Fault>) -> Result<Option<T>, Fault> {
     match result {
         Ok(found) => Ok(Some(found)),

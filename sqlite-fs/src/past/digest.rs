@@ -1,10 +1,10 @@
-//! The digest of a version's tree: one for each directory, made of those of its entries.
+//! The digest of a version's tree: one for each directory, computed from those of its entries.
 //!
-//! What counts is what a tree says: names, types, permission bits, contents and targets. Inode numbers, owners, times and
-//! which names are one file do not, so equal trees have equal digests however they came to be. `docs/format.md` has the bytes.
+//! It covers names, types, permission bits, contents and targets. Inode numbers, owners, times and hard links are ignored, so
+//! equal trees have equal digests however they were created. `docs/format.md` specifies the bytes.
 //!
-//! A digest is computed when somebody asks for it, and kept in its version's row. The digests of single inodes are kept for
-//! the newest version that was asked for (`sandlite_digest`), so that the next one costs what changed since.
+//! A digest is computed on demand and stored in its version's row. The digests of single inodes are stored for the newest
+//! requested version (`sandlite_digest`), so that the cost of the next one is proportional to the changes.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -26,28 +26,28 @@ use crate::store::InoMap;
 
 /// The table of single digests.
 pub(crate) const TABLE: &str = "sandlite_digest";
-/// The row of that table which names its version, in the column of parents.
+/// The row of that table that contains its version, in the column of parents.
 const VERSION_ROW: i64 = 0;
-/// Keeps these digests apart from any other use of the hash.
+/// The domain separator of these digests.
 pub(super) const CONTEXT: &str = "sandlite 2026-11-18 tree";
-/// Bytes of a file that are hashed at a time.
+/// Number of bytes of a file hashed at once.
 const STEP_BYTES: usize = 256 << 10;
-/// Entries of a directory that are listed at a time.
+/// Number of directory entries listed at once.
 pub(super) const ENTRIES: usize = 1024;
 
 pub(super) type Digest = [u8; blake3::OUT_LEN];
 
-/// What is known of one inode: its digest, and of a directory the one above it.
+/// The stored data of one inode: its digest and, for a directory, its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) digest: Digest,
     parent: Option<Ino>,
     pub(super) mode: u32,
-    /// What its attributes were, times included: they tell whether another program has touched it.
+    /// Its attributes including times, which show whether another program has changed it.
     pub(super) attributes: i64,
 }
 
-/// The digests of a version's inodes, to begin with.
+/// The digests of a version's inodes, used as the base.
 #[derive(Default)]
 pub(super) struct Base {
     pub(super) version: Option<i64>,
@@ -57,7 +57,7 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// What the file keeps.
+    /// Returns the stored base.
     pub(super) fn stored(connection: &Connection) -> rusqlite::Result<Self> {
         if !rows::has_table(connection, TABLE)? {
             return Ok(Self::default());
@@ -81,7 +81,7 @@ impl Base {
     }
 }
 
-/// A digest with its parent, mode and attributes in four columns.
+/// Reads a digest with its parent, mode and attributes from four columns.
 fn kept(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Kept> {
     let bytes = row.get_ref(column)?.as_blob().ok().and_then(|bytes| Digest::try_from(bytes).ok());
     let digest = bytes.ok_or_else(|| damaged("a kept digest is invalid"))?;
@@ -94,7 +94,7 @@ fn kept(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Kept> {
     Ok(Kept { digest, parent, mode, attributes })
 }
 
-/// The attributes of an inode as one number. That of the last access is left out: it changes without a version.
+/// Returns the attributes of an inode as one number. The access time is excluded because it changes without a version.
 pub(super) fn attributes(stat: &Stat) -> i64 {
     let mut hasher = blake3::Hasher::new();
     for number in [u64::from(stat.mode), u64::from(stat.nlink), u64::from(stat.uid), u64::from(stat.gid), stat.size] {
@@ -105,8 +105,7 @@ pub(super) fn attributes(stat: &Stat) -> i64 {
     i64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// The inodes that differ between two versions, and inodes that were created since may be missing from it; `None` if nobody
-/// knows.
+/// Returns the inodes that differ between two versions, possibly without inodes created since; `None` if unknown.
 fn changed(connection: &Connection, one: i64, other: i64) -> Result<Option<HashSet<Ino>>, Fault> {
     let (low, high) = (one.min(other), one.max(other));
     let Some(oldest) = versions::oldest(connection)? else { return Ok(None) };
@@ -131,22 +130,22 @@ struct Computing<'a> {
     reader: &'a Reader,
     connection: &'a Connection,
     base: &'a Base,
-    /// What may differ from the base; `None`: everything.
+    /// The inodes that may differ from the base; `None`: all.
     changed: Option<HashSet<Ino>>,
-    /// Directories with something below them that changed.
+    /// Directories with changes below them.
     above: HashSet<Ino>,
     computed: InoMap<Kept>,
     until: Option<Instant>,
 }
 
-/// What a computation found.
+/// The result of a computation.
 struct Computed {
     tree: Digest,
     /// The digests of inodes that differ from the base, or all.
     inodes: InoMap<Kept>,
-    /// Inodes that changed; `None`: the base was of no use.
+    /// Inodes that changed; `None`: the base was not usable.
     changed: Option<HashSet<Ino>>,
-    /// What it began with.
+    /// The base.
     base: Base,
 }
 
@@ -162,7 +161,7 @@ impl Computing<'_> {
         Ok(*hasher.finalize().as_bytes())
     }
 
-    /// Marks the directories above an inode.
+    /// Marks the parents of an inode.
     fn mark_above(&mut self, ino: Ino) -> Result<(), Fault> {
         let stat = match self.reader.stat(ino) {
             Ok(stat) => stat,
@@ -195,7 +194,7 @@ impl Computing<'_> {
         Ok(())
     }
 
-    /// The directory that an inode is in. One that did not change is where it was.
+    /// Returns the parent of an inode. An unchanged one has the parent of the base.
     fn parent(&self, ino: Ino, is_dir: bool) -> Result<Option<Ino>, Fault> {
         if ino == ROOT {
             return Ok(None);
@@ -209,7 +208,7 @@ impl Computing<'_> {
         }
     }
 
-    /// The digest that an inode had in the base and still has.
+    /// Returns the digest of an inode in the base if it is still valid.
     fn unchanged(&self, ino: Ino) -> Result<Option<Kept>, Fault> {
         match &self.changed {
             Some(changed) if !changed.contains(&ino) && !self.above.contains(&ino) => self.base.get(self.connection, ino),
@@ -257,7 +256,7 @@ impl Computing<'_> {
             FileType::Directory => return self.directory(stat.ino, dir, depth + 1),
             FileType::File => self.content(stat)?,
             FileType::Symlink => *blake3::hash(self.reader.readlink(stat.ino)?.as_bytes()).as_bytes(),
-            // The mode tells what it is, and there is nothing in it.
+            // The mode determines its type, and it has no content.
             FileType::Fifo | FileType::Device => Digest::default(),
         };
         self.computed.insert(stat.ino, Kept { digest, parent: None, mode: stat.mode, attributes: attributes(stat) });
@@ -279,7 +278,7 @@ impl Computing<'_> {
         Ok(*hasher.finalize().as_bytes())
     }
 
-    /// Between two steps: the next one has all its patience, unless the time is over.
+    /// Grants the next step its full work limit, unless the deadline has passed.
     fn go_on(&self) -> Result<(), Fault> {
         self.reader.refill();
         match self.until {
@@ -289,7 +288,7 @@ impl Computing<'_> {
     }
 }
 
-/// One entry of a directory.
+/// Adds one entry of a directory.
 pub(super) fn put(hasher: &mut blake3::Hasher, name: &str, mode: u32, digest: &Digest) {
     hasher.update(&(name.len() as u64).to_le_bytes());
     hasher.update(name.as_bytes());
@@ -298,7 +297,7 @@ pub(super) fn put(hasher: &mut blake3::Hasher, name: &str, mode: u32, digest: &D
 }
 
 impl Reader {
-    /// Computes the digest of the version that is read.
+    /// Computes the digest of the version being read.
     fn compute(
         &self,
         base: impl FnOnce(&Connection) -> rusqlite::Result<Base>,
@@ -324,8 +323,9 @@ impl Reader {
 }
 
 impl Database {
-    /// The digest of a version's tree, in 64 hexadecimal letters: of names, types, permission bits, contents and targets. It costs
-    /// what changed since the newest version that was asked for, and is kept unless a transaction is running.
+    /// Returns the digest of a version's tree as 64 hexadecimal digits, covering names, types, permission bits, contents and
+    /// targets. The cost is proportional to the changes since the newest version with a digest, and the result is stored unless a
+    /// transaction is running.
     ///
     /// ```
     /// # use sqlite_fs::Database;
@@ -341,9 +341,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    ///
-    /// Returns [`Error::NoVersion`] if there is no such version, [`Error::Interrupted`] if that would take longer than `until`,
-    /// or [`Error::Fs`] with [`FsError::Unknown`] if another program changed a file before it was saved.
+    /// Returns [`Error::NoVersion`] if the version does not exist, [`Error::Interrupted`] if the computation takes longer than
+    /// `until`, and [`Error::Fs`] with [`FsError::Unknown`] if another program changed a file before it was saved.
     pub fn version_digest(&self, version: i64, until: Option<Instant>) -> Result<String, Error> {
         if let Some(digest) = self.reader()?.version(version)?.digest {
             return Ok(digest);
@@ -353,7 +352,7 @@ impl Database {
         Ok(blake3::Hash::from_bytes(computed.tree).to_hex().to_string())
     }
 
-    /// Keeps a digest, if nobody is writing. Without it the next one takes longer, so no error counts.
+    /// Stores a digest, if no transaction is running. Errors are ignored, because the digest is only a cache.
     fn keep_digest(&self, version: i64, computed: &Computed) {
         let kept = self.fill_now(|connection| {
             let transaction = rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
@@ -363,7 +362,7 @@ impl Database {
         drop(kept);
     }
 
-    /// Computes every digest that is stored once more, and returns where one differs.
+    /// Recomputes every stored digest, and returns the differences.
     pub(crate) fn check_digests(&self) -> Result<Vec<String>, Error> {
         let reader = self.reader()?;
         let stored: Vec<i64> = reader.rows(|connection| Ok(stored_digests(connection)?))?;
@@ -374,7 +373,7 @@ impl Database {
             let known = std::mem::take(&mut base);
             let Computed { tree, inodes, changed, base: known } = match at.compute(|_| Ok(known), None) {
                 Ok(computed) => computed,
-                // What another program overwrote cannot be compared.
+                // States that another program overwrote cannot be compared.
                 Err(Fault::Fs(FsError::Unknown)) => continue,
                 Err(fault) => return Err(fault.into()),
             };
@@ -392,7 +391,7 @@ impl Database {
 }
 
 impl Base {
-    /// The digests of the next version.
+    /// Returns the digests of the next version.
     fn with(mut self, version: i64, inodes: InoMap<Kept>, changed: Option<&HashSet<Ino>>) -> Self {
         match changed {
             Some(changed) => self.known.retain(|ino, _| !changed.contains(ino)),
@@ -402,7 +401,7 @@ impl Base {
         Self { version: Some(version), ..self }
     }
 
-    /// Inodes of which the table has another digest than these.
+    /// Returns the inodes whose digest in the table differs from these.
     fn differences(&self, connection: &Connection) -> Result<Vec<String>, Fault> {
         let mut statement =
             connection.prepare("SELECT ino, digest, parent, mode, attributes FROM sandlite_digest WHERE ino<>?1")?;
@@ -418,7 +417,7 @@ impl Base {
     }
 }
 
-/// The versions with a digest, and the one whose inodes have some, oldest first.
+/// Returns the versions with a digest, and the one with inode digests, oldest first.
 fn stored_digests(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
     if !rows::has_table(connection, "sandlite_version")? {
         return Ok(Vec::new());
@@ -428,7 +427,7 @@ fn stored_digests(connection: &Connection) -> rusqlite::Result<Vec<i64>> {
     found.collect()
 }
 
-/// Stores a digest with those of the inodes, if the version is newer than the one whose inodes are stored.
+/// Stores a digest with those of the inodes, if the version is newer than that of the stored inodes.
 fn write(connection: &Connection, version: i64, computed: &Computed) -> rusqlite::Result<()> {
     let stored = connection
         .prepare_cached("UPDATE sandlite_version SET digest=?2 WHERE id=?1")?
@@ -436,7 +435,7 @@ fn write(connection: &Connection, version: i64, computed: &Computed) -> rusqlite
     if stored == 0 || Base::stored(connection)?.version != computed.base.version {
         return Ok(());
     }
-    // An older one is seldom asked for twice; the newest is what the next one is made from.
+    // An older one is rarely requested twice; the newest is the base of the next one.
     if computed.changed.is_some() && computed.base.version.is_some_and(|base| base > version) {
         return Ok(());
     }
@@ -460,7 +459,7 @@ fn write(connection: &Connection, version: i64, computed: &Computed) -> rusqlite
     Ok(())
 }
 
-/// Removes the digests of single inodes: their version is gone.
+/// Removes the digests of single inodes, because their version was removed.
 pub(crate) fn forget(connection: &Connection) -> rusqlite::Result<()> {
     if rows::has_table(connection, TABLE)? {
         connection.execute("DELETE FROM sandlite_digest", [])?;

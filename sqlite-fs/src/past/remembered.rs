@@ -1,11 +1,11 @@
-//! What a reader has seen of a version. A version never changes, so nothing here ever does.
+//! A reader's cache of a version. A version never changes, so entries never become stale.
 
 use std::collections::HashMap;
 
 use crate::node::{Entry, Ino, Stat};
 use crate::store::InoMap;
 
-/// Inodes, and names, that are remembered: some megabytes. Beyond that all are forgotten, and looked up again.
+/// Maximum number of cached inodes, and of names: some megabytes. Beyond that the cache is cleared.
 const MOST: usize = 1 << 15;
 
 /// Inodes and names of one version.
@@ -17,7 +17,7 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    /// The attributes of an inode, or that there is none.
+    /// Returns the attributes of an inode, or that it does not exist.
     pub(crate) fn stat(&self, ino: Ino) -> Option<Option<Stat>> {
         self.stats.get(&ino).copied()
     }
@@ -29,7 +29,7 @@ impl Remembered {
         self.stats.insert(ino, stat);
     }
 
-    /// Where a name leads, or that there is none.
+    /// Returns the inode of a name, or that it does not exist.
     pub(crate) fn name(&self, dir: Ino, name: &str) -> Option<Option<Ino>> {
         self.names.get(&dir)?.get(name).copied()
     }

@@ -1,7 +1,7 @@
-//! Saving rows before they change. `store/write.rs` calls these first, and nothing else does.
+//! Saving rows before they change. Only `store/write.rs` calls these functions.
 //!
-//! A row that the running transaction created is not saved: its number is not below the mark of the version before. Each
-//! row is saved once in a version; where two are, the first counts.
+//! A row that the running transaction created is not saved: its number is not below the mark of the previous version. Each row is
+//! saved once per version; if there are two, the first counts.
 
 use rusqlite::{Connection, Result, params};
 
@@ -9,17 +9,17 @@ use super::{ABSENT, CHUNKED_MAX, Head, Past, ROW, Table, first_id, inode_id};
 use crate::node::Ino;
 use crate::rows::signed;
 
-/// What a saved row takes beside its texts and bytes, with its index.
+/// Overhead of a saved row besides its texts and bytes, including its index.
 pub(crate) const ROW_BYTES: u64 = 96;
 
 impl Past {
-    /// The version in the making, if rows are saved.
+    /// Returns the version being created, if rows are saved.
     fn version(&self, connection: &Connection) -> Result<Option<(Head, i64)>> {
         let head = self.touch(connection)?;
         Ok(self.saves().then_some((head, first_id(head.version + 1))))
     }
 
-    /// A number for the next row of a table.
+    /// Returns a number for the next row of a table.
     fn next_id(&self, connection: &Connection, table: Table, first: i64) -> Result<i64> {
         self.make(connection, table)?;
         let Some(next) = self.next.get(table as usize) else { return Ok(first) };
@@ -31,7 +31,7 @@ impl Past {
         Ok(next.get())
     }
 
-    /// Rows were saved with numbers from the next one on.
+    /// Records that rows were saved with numbers from the next one on.
     fn saved(&self, table: Table, rows: usize, bytes: u64) {
         if let Some(next) = self.next.get(table as usize) {
             next.set(next.get().saturating_add(i64::try_from(rows).unwrap_or(0)));
@@ -43,7 +43,7 @@ impl Past {
         }
     }
 
-    /// The number that the row of an old inode gets, if it is saved.
+    /// Returns the number for the row of an old inode, if it is saved.
     fn inode_id(&self, connection: &Connection, ino: Ino) -> Result<Option<i64>> {
         let Some((head, _)) = self.version(connection)?.filter(|(head, _)| ino < head.mark) else { return Ok(None) };
         let id = inode_id(ino, head.version + 1);
@@ -53,7 +53,7 @@ impl Past {
         Ok(id)
     }
 
-    /// Saves an inode, with the place where it was last seen.
+    /// Saves an inode, with its last known place.
     pub(crate) fn inode(&self, connection: &Connection, ino: Ino, place: Option<(Ino, &str)>) -> Result<()> {
         let Some(id) = self.inode_id(connection, ino)? else { return Ok(()) };
         self.make(connection, Table::Inode)?;
@@ -75,14 +75,14 @@ impl Past {
         }
     }
 
-    /// Saves a range of inodes with their contents and targets, the last one included.
+    /// Saves a range of inodes with their contents and targets, including the last one.
     pub(crate) fn range(&self, connection: &Connection, from: Ino, to: Ino) -> Result<()> {
         let Some((head, first)) = self.version(connection)? else { return Ok(()) };
         let to = to.min(head.mark.saturating_sub(1));
         if from > to {
             return Ok(());
         }
-        // A number that SQLite chooses follows the highest, so the first row of a version gets its number from here.
+        // A number that SQLite chooses follows the highest, so the first row of a version gets its number here.
         if inode_id(to, 0).is_none() {
             self.give_up();
             return Ok(());
@@ -111,7 +111,7 @@ impl Past {
         self.many(connection, Table::Data, first, signed(ino), signed(from), CHUNKS_OF_FILE)
     }
 
-    /// Saves what a query selects: a row with its number, or all with numbers that follow.
+    /// Saves the rows of a query: one row with its number, or all with consecutive numbers.
     fn many(&self, connection: &Connection, table: Table, first: i64, a: i64, b: i64, query: &str) -> Result<()> {
         let (rows_of, new_ones) = query.split_once("\n  AND NOT EXISTS").unwrap_or((query, ""));
         let is_there = self.tables(connection)?.has(table);
@@ -153,8 +153,8 @@ impl Past {
         Ok(())
     }
 
-    /// Saves a chunk that is about to be replaced. The old one is a beginning of the new one if the file only grew: then it is
-    /// in the new one, and the size that is saved with the inode tells how far.
+    /// Saves a chunk that is about to be replaced. If the file only grew, the old chunk is a prefix of the new one and need not
+    /// be saved: the size saved with the inode gives its length.
     pub(crate) fn chunk(&self, connection: &Connection, ino: Ino, index: u64, data: &[u8]) -> Result<()> {
         let Some((head, first)) = self.version(connection)? else { return Ok(()) };
         if ino >= head.mark {
@@ -179,7 +179,7 @@ impl Past {
         Ok(())
     }
 
-    /// Notes that chunks of a file are saved, and returns whether some may have been before.
+    /// Records that chunks of a file are saved, and returns whether some may have been before.
     fn remember_chunked(&self, ino: Ino) -> bool {
         let mut chunked = self.chunked.borrow_mut();
         let Some(inodes) = chunked.as_mut() else { return true };
@@ -190,7 +190,7 @@ impl Past {
         !is_new
     }
 
-    /// Saves an entry of a directory that is about to go.
+    /// Saves a directory entry that is about to be removed.
     pub(crate) fn name(&self, connection: &Connection, dir: Ino, name: &str) -> Result<()> {
         let Some((head, first)) = self.version(connection)? else { return Ok(()) };
         if dir >= head.mark {
@@ -208,7 +208,7 @@ impl Past {
         Ok(())
     }
 
-    /// Saves that a directory has no such entry, if one of an old number is about to be there.
+    /// Saves the absence of a directory entry, if one with an old number is about to be added.
     pub(crate) fn no_name(&self, connection: &Connection, from: (Ino, &str), to: (Ino, &str)) -> Result<()> {
         let Some((head, first)) = self.version(connection)? else { return Ok(()) };
         if to.0 >= head.mark {
@@ -226,7 +226,7 @@ impl Past {
         Ok(())
     }
 
-    /// Saves a key with its value, or that there is none.
+    /// Saves a key with its value, or its absence.
     pub(crate) fn key(&self, connection: &Connection, key: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
         let id = self.next_id(connection, Table::Key, first)?;
@@ -254,7 +254,7 @@ impl Past {
         Ok(())
     }
 
-    /// Saves a part of a session, or that there is none.
+    /// Saves a part of a session, or its absence.
     pub(crate) fn session(&self, connection: &Connection, name: &str, part: &str) -> Result<()> {
         let Some((_, first)) = self.version(connection)? else { return Ok(()) };
         let id = self.next_id(connection, Table::Session, first)?;
@@ -311,7 +311,7 @@ impl Past {
     }
 }
 
-/// Whether a version saved a chunk.
+/// Returns whether a version saved a chunk.
 fn is_chunk_saved(connection: &Connection, ino: Ino, index: u64, first: i64) -> Result<bool> {
     connection
         .prepare_cached(

@@ -1,4 +1,4 @@
-//! The list of versions: its first row, one more for each commit, names for some, and what is dropped from its old end.
+//! The list of versions: its first row, one more for each commit, labels for some, and pruning of the oldest.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -11,19 +11,19 @@ use crate::rows::{self, signed};
 use crate::store::Store;
 use crate::transaction::Transaction;
 
-/// Rows that one commit prunes from each table at most, beside as many as it saved: some milliseconds.
+/// Maximum number of rows that one commit prunes from each table, besides as many as it saved: some milliseconds.
 const ROWS_PER_COMMIT: u64 = 4096;
-/// What is pruned beyond the need, so that not every commit has to: at most this much, and a sixteenth of the budget.
+/// Amount pruned beyond the need, so that not every commit has to prune: at most this much, and a sixteenth of the budget.
 const SLACK_BYTES: u64 = 1 << 20;
-/// Longest name of a label, and longest message.
+/// Maximum length of a label, and of its message.
 const LABEL_MAX: usize = 255;
 const MESSAGE_MAX: usize = 64 << 10;
 
-/// What made a version.
+/// The creator of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VersionKind {
-    /// The oldest one that is kept. What it changed is not known any more.
+    /// The oldest existing one. Its changes are no longer known.
     Base,
     /// A transaction.
     Commit,
@@ -38,15 +38,15 @@ pub struct Version {
     pub number: i64,
     /// When it was committed, in nanoseconds since 1970.
     pub time: i64,
-    /// The recorded call that made it, if one did.
+    /// The recorded call that created it, if any.
     pub call: Option<i64>,
-    /// What made it.
+    /// Its creator.
     pub kind: VersionKind,
-    /// Bytes that it saved of what it changed.
+    /// Bytes of the rows that it saved.
     pub bytes: u64,
-    /// The digest of its tree, once somebody has asked for it.
+    /// The digest of its tree, if it was computed.
     pub digest: Option<String>,
-    /// Its names.
+    /// Its labels.
     pub labels: Vec<String>,
 }
 
@@ -57,50 +57,50 @@ pub struct Label {
     pub name: String,
     /// The number of the version.
     pub version: i64,
-    /// What somebody said about it.
+    /// The message.
     pub message: Option<String>,
-    /// When it was given, in nanoseconds since 1970.
+    /// When it was created, in nanoseconds since 1970.
     pub time: i64,
 }
 
-/// What to keep of the past. Each bound that is given holds; at least the newest version stays.
+/// The part of the past to keep. All given limits apply; the newest version always remains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// At most so many versions.
+    /// Maximum number of versions.
     pub versions: Option<u64>,
     /// Only versions that were committed at or after this time, in nanoseconds since 1970.
     pub since: Option<i64>,
-    /// At most so many bytes of saved rows.
+    /// Maximum number of bytes of saved rows.
     pub bytes: Option<u64>,
 }
 
-/// What was pruned.
+/// The result of pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// How many versions.
+    /// Number of versions.
     pub versions: u64,
-    /// How many bytes of saved rows.
+    /// Number of bytes of saved rows.
     pub bytes: u64,
-    /// How many labels went with their versions.
+    /// Number of labels removed with their versions.
     pub labels: u64,
-    /// The oldest version that is left.
+    /// The oldest remaining version.
     pub oldest: i64,
 }
 
-/// The first version of a database: the state before anything changes.
+/// Creates the first version of a database: the state before any change.
 pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Head> {
     let (mark, entries) = (rows::next_ino(connection)?, rows::next_entry(connection)?);
     Ok(Head { version: 0, mark, entries, total: 0, outside: 0, is_stored: false })
 }
 
-/// The version that another program made after `head`.
+/// Returns the version that another program created after `head`.
 pub(super) fn visited(connection: &Connection, head: Head) -> rusqlite::Result<Head> {
     let version = head.version + 1;
     let (mark, entries) = (rows::next_ino(connection)?.max(head.mark), rows::next_entry(connection)?.max(head.entries));
     Ok(Head { version, mark, entries, outside: version, is_stored: false, ..head })
 }
 
-/// Stores that another program wrote to a file while it was closed.
+/// Records that another program wrote to a file while it was closed.
 pub(crate) fn note_visit(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     match super::newest(connection)? {
         Some(head) => {
@@ -111,8 +111,8 @@ pub(crate) fn note_visit(connection: &Connection, now: i64) -> rusqlite::Result<
     }
 }
 
-/// Notes that another program wrote to a file if its newest inode or entry has a number that no version gave. Returns whether
-/// it did.
+/// Records that another program wrote to a file if its newest inode or entry has a number that no version assigned. Returns
+/// whether it did.
 pub(crate) fn note_strangers(connection: &Connection, now: i64) -> rusqlite::Result<bool> {
     let is_visited = has_strangers(connection)?;
     if is_visited {
@@ -121,13 +121,13 @@ pub(crate) fn note_strangers(connection: &Connection, now: i64) -> rusqlite::Res
     Ok(is_visited)
 }
 
-/// Whether the newest inode or entry has a number that no version gave: another program created it.
+/// Returns whether the newest inode or entry has a number that no version assigned: another program created it.
 pub(crate) fn has_strangers(connection: &Connection) -> rusqlite::Result<bool> {
     let Some(head) = super::newest(connection)? else { return Ok(false) };
     Ok(rows::next_ino(connection)? > head.mark || rows::next_entry(connection)? > head.entries)
 }
 
-/// Gives the first version its row.
+/// Stores the row of the first version.
 fn store_first(connection: &Connection, head: Head) -> rusqlite::Result<()> {
     let time: i64 = connection
         .prepare_cached("SELECT coalesce(max(ctime), 0), coalesce(max(ctime_nsec), 0) FROM fs_inode WHERE ino=1")?
@@ -135,8 +135,8 @@ fn store_first(connection: &Connection, head: Head) -> rusqlite::Result<()> {
     insert(connection, head, time, None, &[])
 }
 
-// Calls that only read may be recorded in the same transaction before the one that changes something, and calls that it makes after
-// it: the last one that no other made is its own.
+// Calls that only read may be recorded in the same transaction before the one that changes something, and its child calls after
+// it: the last call without a parent is the transaction's own.
 fn insert(connection: &Connection, head: Head, time: i64, first_call: Option<i64>, inodes: &[u8]) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
@@ -156,7 +156,7 @@ fn insert(connection: &Connection, head: Head, time: i64, first_call: Option<i64
     Ok(())
 }
 
-/// Removes the rows that a version and those before it saved.
+/// Removes the rows saved by a version and all earlier ones.
 fn remove_saved(connection: &Connection, up_to: i64) -> rusqlite::Result<()> {
     let tables = Tables::of(connection)?;
     for table in tables.iter().filter(|table| !matches!(table, Table::Inode)) {
@@ -176,13 +176,13 @@ fn remove_saved(connection: &Connection, up_to: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The list of inodes in a version's row.
+/// Reads the list of inodes in a version's row.
 pub(super) fn list_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<Ino>> {
     let bytes = row.get_ref(column)?.as_bytes().map_err(|_| damaged("a list of inodes is not bytes"))?;
     super::decode(bytes).ok_or_else(|| damaged("a list of inodes is invalid"))
 }
 
-/// Forgets all versions but the newest, which is the only one that needs no saved rows.
+/// Removes all versions except the newest, which is the only one that needs no saved rows.
 fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> {
     for table in Tables::of(connection)?.iter() {
         connection.execute_batch(table.clear())?;
@@ -193,7 +193,7 @@ fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> 
     remove_labels(connection, newest)
 }
 
-/// Removes the names of versions below one.
+/// Removes the labels of versions below one.
 fn remove_labels(connection: &Connection, below: i64) -> rusqlite::Result<()> {
     if rows::has_table(connection, LABELS)? {
         connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([below])?;
@@ -202,7 +202,7 @@ fn remove_labels(connection: &Connection, below: i64) -> rusqlite::Result<()> {
 }
 
 impl Store {
-    /// Stores the version that this transaction makes; the last thing before a commit.
+    /// Stores the version of this transaction, as the last step before a commit.
     pub(crate) fn flush_version(&mut self) -> Result<(), Fault> {
         if !self.past.is_changed() {
             return Ok(());
@@ -225,7 +225,7 @@ impl Store {
             store_first(&self.connection, head)?;
         }
         if new.version >= super::VERSION_MAX {
-            return Err(damaged("the numbers of versions are used up").into());
+            return Err(damaged("version numbers are exhausted").into());
         }
         let inodes = super::encode(self.past.inodes.take());
         insert(&self.connection, new, self.now(), self.first_call, &inodes)?;
@@ -238,7 +238,7 @@ impl Store {
         Ok(())
     }
 
-    /// Versions are not kept: those that are there would be wrong after this transaction.
+    /// Drops the existing versions, because versions are not kept and they would be wrong after this transaction.
     fn break_off(&mut self, head: Head) -> Result<(), Fault> {
         if super::newest(&self.connection)?.is_some() {
             remove_all_but(&self.connection, head.version.saturating_add(1))?;
@@ -247,11 +247,11 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps the saved rows within their budget. The work for one commit is bounded: a file that has far more comes down over
-    /// many commits.
+    /// Keeps the saved rows within their budget. The work per commit is bounded: a file that exceeds the budget by far shrinks
+    /// over many commits.
     fn prune_to_budget(&mut self, newest: Head) -> Result<(), Fault> {
         let allowed = self.past.allowed;
-        // All that was ever saved fits: nobody has to look how much of it is left.
+        // Everything ever saved fits, so the remaining amount need not be determined.
         if newest.total <= allowed {
             return Ok(());
         }
@@ -268,7 +268,8 @@ impl Store {
     }
 }
 
-/// The first version that `is_over` is not true of, from the oldest on; it gets a version's number, its sum and its time.
+/// Returns the first version, from the oldest on, for which `is_over` is false; it is called with a version's number, sum and
+/// time.
 fn connection_first(connection: &Connection, newest: i64, is_over: impl Fn(i64, u64, i64) -> bool) -> rusqlite::Result<i64> {
     let mut statement = connection.prepare_cached("SELECT id, total, time_ns FROM sandlite_version ORDER BY id")?;
     let mut found = statement.query([])?;
@@ -288,10 +289,10 @@ pub(crate) fn oldest(connection: &Connection) -> rusqlite::Result<Option<Head>> 
         .optional()
 }
 
-/// Drops the versions before `keep`, or as many as so many saved rows explain.
+/// Drops the versions before `keep`, as far as this number of saved rows allows.
 fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>) -> rusqlite::Result<()> {
     if let Some(most) = most {
-        // Rows of a version go together, or its predecessor would be half there.
+        // The rows of a version are removed together; otherwise its predecessor would be incomplete.
         for table in Tables::of(connection)?.iter().filter(|table| !matches!(table, Table::Inode)) {
             let query = format!("SELECT id FROM {} ORDER BY id LIMIT 1 OFFSET ?1", table.name());
             let id: Option<i64> = connection.prepare_cached(&query)?.query_row([signed(most)], |row| row.get(0)).optional()?;
@@ -309,7 +310,7 @@ fn prune(connection: &Connection, oldest: i64, mut keep: i64, most: Option<u64>)
     Ok(())
 }
 
-/// Bytes of saved rows.
+/// Returns the bytes of saved rows.
 pub(crate) fn used(connection: &Connection) -> rusqlite::Result<u64> {
     if !rows::has_table(connection, "sandlite_version")? {
         return Ok(0);
@@ -342,7 +343,7 @@ fn version(row: &Row<'_>) -> rusqlite::Result<Version> {
     })
 }
 
-/// Versions below a number, newest first.
+/// Returns versions below a number, newest first.
 pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -> rusqlite::Result<Vec<Version>> {
     if !rows::has_table(connection, "sandlite_version")? {
         return Ok(Vec::new());
@@ -382,12 +383,12 @@ fn labels(connection: &Connection) -> rusqlite::Result<Vec<Label>> {
 }
 
 impl Reader {
-    /// Versions before a number, newest first: the last one of a page is where the next page begins.
+    /// Returns versions before a number, newest first: the last one of a page is the start of the next page.
     pub fn versions(&self, before: Option<i64>, limit: usize) -> Result<Vec<Version>, Error> {
         Ok(self.rows(|connection| Ok(list(connection, before, limit)?))?)
     }
 
-    /// One version.
+    /// Returns one version.
     pub fn version(&self, number: i64) -> Result<Version, Error> {
         let found = self.rows(|connection| Ok(list(connection, number.checked_add(1), 1)?))?;
         match found.into_iter().next().filter(|version| version.number == number) {
@@ -396,7 +397,7 @@ impl Reader {
         }
     }
 
-    /// The newest version that was committed at or before a time.
+    /// Returns the newest version committed at or before a time.
     pub fn version_at(&self, time: i64) -> Result<Option<Version>, Error> {
         let number = self.rows(|connection| {
             if !rows::has_table(connection, "sandlite_version")? {
@@ -409,7 +410,7 @@ impl Reader {
         number.map(|number| self.version(number)).transpose()
     }
 
-    /// The version that a recorded call made.
+    /// Returns the version that a recorded call created.
     pub fn version_of(&self, call: i64) -> Result<Option<Version>, Error> {
         let number = self.rows(|connection| {
             if !rows::has_table(connection, "sandlite_version")? {
@@ -422,14 +423,14 @@ impl Reader {
         number.map(|number| self.version(number)).transpose()
     }
 
-    /// All labels, those of the newest versions first.
+    /// Returns all labels, those of the newest versions first.
     pub fn labels(&self) -> Result<Vec<Label>, Error> {
         Ok(self.rows(|connection| Ok(labels(connection)?))?)
     }
 }
 
 impl Database {
-    /// Reads a version as [`reader`](Self::reader) reads what is committed: the same operations on files, keys and sessions.
+    /// Reads a version like [`reader`](Self::reader) reads the committed state: the same operations on files, keys and sessions.
     ///
     /// ```
     /// # use sqlite_fs::Database;
@@ -445,24 +446,24 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoVersion`] if there is no such version, or what [`reader`](Self::reader) returns.
+    /// Returns [`Error::NoVersion`] if the version does not exist, and the errors of [`reader`](Self::reader).
     pub fn reader_at(&self, version: i64) -> Result<Reader, Error> {
         self.reader()?.at(version)
     }
 }
 
 impl Transaction {
-    /// Gives a version a name. The running transaction's own is not one yet.
+    /// Adds a label to a version. The running transaction's own is not a version yet.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::NoVersion`] if there is no such version, or [`Error::Invalid`] if the name is taken, empty, a number or
-    /// too long.
+    /// Returns [`Error::NoVersion`] if the version does not exist, and [`Error::Invalid`] if the label exists, is empty, a number
+    /// or too long.
     pub fn label(&self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
         self.with(|store| store.label(name, version, message))
     }
 
-    /// Removes a name, and returns whether it was there.
+    /// Removes a label, and returns whether it existed.
     ///
     /// # Errors
     ///
@@ -478,16 +479,16 @@ impl Transaction {
         })
     }
 
-    /// The newest version that is committed; the running transaction comes after it.
+    /// Returns the newest committed version; the running transaction comes after it.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Damaged`] if the rows contradict each other.
+    /// Returns [`FsError::Damaged`] if the rows are inconsistent.
     pub fn version(&self) -> Result<i64, FsError> {
         self.run(|store| Ok(store.past.head(&store.connection)?.version))
     }
 
-    /// Drops versions from the old end. What is kept can be read as before.
+    /// Drops the oldest versions. The others can still be read.
     ///
     /// # Errors
     ///
@@ -510,7 +511,7 @@ impl Store {
                 store.connection.execute_batch(&super::making(LABELS))?;
             }
             if store.connection.prepare_cached("SELECT 1 FROM sandlite_label WHERE name=?1")?.exists([name])? {
-                return Ok(Some(invalid(&format!("`{name}` exists"))));
+                return Ok(Some(invalid(&format!("`{name}` already exists"))));
             }
             store
                 .connection
@@ -522,21 +523,21 @@ impl Store {
     }
 }
 
-/// Says why a text cannot be a label.
+/// Returns the reason a text is not a valid label.
 fn refuse_label(name: &str, message: Option<&str>) -> Result<(), &'static str> {
     if name.is_empty() || name.len() > LABEL_MAX || name.chars().any(char::is_control) {
         return Err("expected 1 to 255 printable bytes");
     }
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a number is the name of a version already");
+        return Err("a number already denotes a version");
     }
     if message.is_some_and(|message| message.len() > MESSAGE_MAX) {
-        return Err("its message is longer than 64 KB");
+        return Err("the message is longer than 64 KB");
     }
     Ok(())
 }
 
-/// Whether a text can be a label.
+/// Returns whether a text is a valid label.
 pub(crate) fn is_label(name: &str, message: Option<&str>) -> bool {
     refuse_label(name, message).is_ok()
 }

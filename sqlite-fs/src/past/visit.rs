@@ -1,8 +1,8 @@
-//! What another program changed: which inodes are not what they were at the newest version.
+//! Changes by other programs: the inodes that differ from the newest version.
 //!
-//! That can be told if the digests of that version's inodes are kept. The version that stands for the visit then lists those
-//! that differ, beginning with 0, and in earlier versions only they are unknown. Without digests its list is empty, and
-//! everything is unknown that was not saved before.
+//! They can be determined if the digests of that version's inodes are stored. The version that represents the visit then lists
+//! those that differ, starting with 0, and only they are unknown in earlier versions. Without digests its list is empty, and
+//! everything that was not saved before is unknown.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,8 @@ use crate::error::{Fault, FsError};
 use crate::node::{Entry, FileType, Ino, Stat};
 use crate::rows;
 
-/// Fails if a visit between two versions may have changed an inode, or the entries of a directory. Nobody knows of keys.
+/// Fails if a visit between two versions may have changed an inode or the entries of a directory. Changes of keys are always
+/// unknown.
 pub(super) fn refuse(connection: &Connection, after: i64, before: i64, of: Option<Ino>) -> Result<(), Fault> {
     let mut statement = connection.prepare_cached("SELECT inodes FROM sandlite_version WHERE id>?1 AND id<?2 AND outside=id")?;
     let mut found = statement.query([after, before])?;
@@ -28,7 +29,7 @@ pub(super) fn refuse(connection: &Connection, after: i64, before: i64, of: Optio
     Ok(())
 }
 
-/// The list of inodes that are not what they were at a version, or an empty one if nobody can tell. Reads every file.
+/// Returns the list of inodes that differ from a version, or an empty one if unknown. Reads every file.
 pub(super) fn changed(connection: &Connection, version: i64) -> rusqlite::Result<Vec<Ino>> {
     let base = Base::stored(connection)?;
     if base.version != Some(version) {
@@ -36,7 +37,7 @@ pub(super) fn changed(connection: &Connection, version: i64) -> rusqlite::Result
     }
     match compare(connection, &base) {
         Ok(changed) => Ok(changed),
-        // Rows that another program left half done, or damaged: then nothing is known.
+        // Incomplete or damaged rows left by another program: then nothing is known.
         Err(_) => Ok(Vec::new()),
     }
 }
@@ -69,7 +70,7 @@ fn compare(connection: &Connection, base: &Base) -> Result<Vec<Ino>, Fault> {
     Ok(changed)
 }
 
-/// Whether an inode has the content that its digest stands for. A directory is compared by its entries, not by what is in them.
+/// Returns whether an inode has the content of its digest. A directory is compared by its entries, not by their content.
 fn is_same(connection: &Connection, base: &Base, stat: &Stat, digest: &Digest) -> Result<bool, Fault> {
     match stat.file_type() {
         FileType::File => content(connection, stat).map(|found| found.as_ref() == Some(digest)),
@@ -97,7 +98,7 @@ fn is_same(connection: &Connection, base: &Base, stat: &Stat, digest: &Digest) -
     }
 }
 
-/// The digest of a file's chunks, if they are what its size says.
+/// Returns the digest of a file's chunks, if they match its size.
 fn content(connection: &Connection, stat: &Stat) -> Result<Option<Digest>, Fault> {
     let mut statement = connection.prepare_cached("SELECT data FROM fs_data WHERE ino=?1 ORDER BY chunk_index")?;
     let mut found = statement.query([rows::signed(stat.ino)])?;

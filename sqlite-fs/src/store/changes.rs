@@ -1,4 +1,4 @@
-//! What a transaction changed, for the history.
+//! The changes of a transaction, for the history.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -9,26 +9,26 @@ use crate::contents::Content;
 use crate::error::{Fault, FsError};
 use crate::node::{FileType, Ino, ROOT, Stat};
 
-/// Changes that are listed; what comes after is not.
+/// Maximum number of listed changes.
 const CHANGES_MAX: usize = 10_000;
-/// Paths that are looked up between two looks at the clock.
+/// Number of paths looked up between two checks of the clock.
 const LOOK_EVERY: u32 = 16;
 
-/// What happened to a path.
+/// The kind of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// It is new.
+    /// Created.
     Created,
-    /// Its content changed, or another file took its place.
+    /// The content changed, or another file replaced it.
     Modified,
-    /// Its mode, owner or times changed.
+    /// The mode, owner or times changed.
     Attributes,
-    /// It is gone.
+    /// Deleted.
     Deleted,
-    /// It was moved here, with all that is below it.
+    /// Moved here, with everything below it.
     Renamed {
-        /// Where it was.
+        /// The previous path.
         from: String,
     },
 }
@@ -38,42 +38,42 @@ pub enum ChangeKind {
 pub struct Change {
     /// The absolute path.
     pub path: String,
-    /// What happened.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// What it is (or was, where known).
+    /// Its type (or former type, if known).
     pub file_type: Option<FileType>,
-    /// Its size now; 0 when deleted.
+    /// Its current size; 0 if deleted.
     pub size: u64,
 }
 
-/// What is remembered while the transaction runs.
+/// The state recorded while the transaction runs.
 #[derive(Clone, Default)]
 pub(super) struct Journal {
     /// Path -> the inode it led to when it was first touched.
     names: HashMap<String, Option<Ino>>,
     content: HashSet<Ino>,
     attributes: HashSet<Ino>,
-    /// The directory that was last asked for: most changes come in rows.
+    /// The directory that was last looked up, because most changes come in groups.
     last_dir: Option<(Ino, String)>,
 }
 
 impl Journal {
-    /// A directory has moved: paths below it are others now.
+    /// Records that a directory was moved, which changes the paths below it.
     pub(super) fn directory_moved(&mut self) {
         self.last_dir = None;
     }
 
-    /// How many there are to be listed.
+    /// Returns the number of changes to list.
     pub(super) fn len(&self) -> usize {
         self.names.len() + self.content.len() + self.attributes.len()
     }
 
-    /// The files whose content changed; `None` if they are more than are remembered.
+    /// Returns the files whose content changed; `None` if there are too many.
     pub(super) fn changed_contents(&self) -> Option<impl Iterator<Item = Ino>> {
         (self.content.len() < CHANGES_MAX).then(|| self.content.iter().copied())
     }
 
-    /// Whether the content of a file is as committed.
+    /// Returns whether the content of a file is as committed.
     fn is_unchanged(&self, ino: Ino) -> bool {
         self.content.len() < CHANGES_MAX && !self.content.contains(&ino)
     }
@@ -86,7 +86,7 @@ impl Journal {
 }
 
 impl Store {
-    /// A name is about to change; `before` is what it leads to now.
+    /// Records that a name is about to change; `before` is its current inode.
     pub(super) fn note_name(&mut self, dir: Ino, name: &str, before: Option<Ino>) -> Result<(), Fault> {
         if self.journal.names.len() >= CHANGES_MAX {
             return Ok(());
@@ -108,7 +108,7 @@ impl Store {
         Ok(())
     }
 
-    /// A file's content changed.
+    /// Records that a file's content changed.
     pub(super) fn note_content(&mut self, ino: Ino) -> Result<(), Fault> {
         let number = self.number;
         let before = std::mem::replace(&mut self.file(ino)?.noted, number);
@@ -118,12 +118,12 @@ impl Store {
         Ok(())
     }
 
-    /// What is known of a file's content.
+    /// Returns the cached facts about a file's content.
     pub(crate) fn content(&self, stat: &Stat) -> Option<Content> {
         self.contents.get(stat).filter(|_| self.journal.is_unchanged(stat.ino))
     }
 
-    /// An absolute path of an inode, unless it has none any more.
+    /// Returns an absolute path of an inode, if it still has one.
     pub(super) fn path_of(&mut self, ino: Ino) -> Result<Option<String>, Fault> {
         if ino == ROOT {
             return Ok(Some("/".to_owned()));
@@ -146,7 +146,7 @@ impl Store {
         Ok(Some(path))
     }
 
-    /// What changed, as far as it can be listed by `until`, and whether that is all.
+    /// Returns the changes that can be listed by `until`, and whether the list is complete.
     pub(crate) fn changes(&mut self, until: Option<Instant>) -> Result<(Vec<Change>, bool), Fault> {
         let journal = self.journal.clone();
         let mut looked_up = 0_u32;
@@ -219,7 +219,7 @@ impl Store {
         Ok((changes, is_complete))
     }
 
-    /// The inode at an absolute path of plain names.
+    /// Returns the inode at an absolute path of plain names.
     fn walk(&mut self, path: &str) -> Result<Option<Ino>, Fault> {
         let mut ino = ROOT;
         for name in path.split('/').filter(|name| !name.is_empty()) {

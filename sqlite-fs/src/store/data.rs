@@ -8,26 +8,26 @@ use crate::error::{Fault, FsError};
 use crate::node::Ino;
 use crate::rows;
 
-/// What an entry costs beside its bytes.
+/// Overhead of an entry besides its bytes.
 const ENTRY_BYTES: usize = 128;
-/// Bytes that are removed or filled up between two looks at the interrupt, in whole chunks.
+/// Number of bytes removed or filled between two checks of the interrupt, in whole chunks.
 const STEP_BYTES: u64 = 8 << 20;
-/// Bytes of holes that wait for their rows; a commit has no more than these to add.
+/// Maximum size of holes without rows, which bounds the work of a commit.
 pub(super) const HOLES_MAX: u64 = 4 << 20;
-/// Bytes of chunks that wait for their rows, likewise.
+/// Maximum size of chunks without rows, likewise.
 const DIRTY_MAX: usize = 4 << 20;
 
 struct Chunk {
     data: Vec<u8>,
     dirty: bool,
-    /// Whether its row is known to be its beginning: bytes were only added behind it.
+    /// Whether its row is known to be its prefix, because bytes were only appended.
     is_longer: bool,
-    /// Bytes of its row, where that is known.
+    /// Bytes of its row, if known.
     stored: usize,
 }
 
 impl Chunk {
-    /// Memory that it takes.
+    /// Returns its memory usage.
     fn cost(&self) -> usize {
         self.data.capacity() + ENTRY_BYTES
     }
@@ -42,9 +42,9 @@ pub(super) struct Chunks {
     /// Files with chunks that differ from their rows.
     changed: BTreeSet<Ino>,
     bytes: usize,
-    /// What of that differs from its rows.
+    /// The part of that which differs from its rows.
     dirty: usize,
-    /// The chunk that a part was read of last.
+    /// The chunk of the last partial read.
     looked_into: Option<(Ino, u64)>,
 }
 
@@ -53,7 +53,7 @@ impl Chunks {
         self.files.get(&ino)?.get(&index)
     }
 
-    /// A chunk to be changed: it will be written back.
+    /// Returns a chunk to be changed: it will be written back.
     fn changing(&mut self, ino: Ino, index: u64) -> Option<&mut Chunk> {
         let chunk = self.files.get_mut(&ino)?.get_mut(&index)?;
         if !std::mem::replace(&mut chunk.dirty, true) {
@@ -63,7 +63,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// A changed chunk has taken more memory.
+    /// Records that a changed chunk uses more memory.
     fn grew(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.dirty += bytes;
@@ -73,7 +73,7 @@ impl Chunks {
         self.dirty as u64
     }
 
-    /// Keeps a chunk; `is_stored` if it is what its row has.
+    /// Caches a chunk; `is_stored` if it equals its row.
     fn insert(&mut self, ino: Ino, index: u64, data: Vec<u8>, is_stored: bool) {
         let stored = data.len();
         let chunk = Chunk { data, dirty: false, is_longer: is_stored, stored };
@@ -119,13 +119,13 @@ impl Store {
         Part { index: offset / chunk, start, len: left.min(self.chunk_bytes - start) }
     }
 
-    /// How long a chunk of a file of `size` bytes is.
+    /// Returns the length of a chunk of a file of `size` bytes.
     fn chunk_len(&self, size: u64, index: u64) -> usize {
         let from = index.saturating_mul(self.chunk_bytes as u64);
         usize::try_from(size.saturating_sub(from)).unwrap_or(usize::MAX).min(self.chunk_bytes)
     }
 
-    /// Refuses a chunk of which less is stored than its file says, unless it is a hole of this transaction.
+    /// Rejects a chunk whose row is shorter than its file requires, unless it is a hole of this transaction.
     fn expect_stored(&self, ino: Ino, index: u64, stored: usize, expected: usize) -> Result<(), Fault> {
         if stored >= expected || self.sparse.get(&ino).is_some_and(|first| index >= *first) {
             return Ok(());
@@ -133,7 +133,7 @@ impl Store {
         Err(rows::short_chunk(ino, index).into())
     }
 
-    /// Brings a chunk into memory; the missing row of a hole is empty.
+    /// Loads a chunk into memory; the missing row of a hole is empty.
     fn load(&mut self, ino: Ino, index: u64) -> Result<(), Fault> {
         if self.chunks.get(ino, index).is_some() {
             return Ok(());
@@ -141,7 +141,7 @@ impl Store {
         let node = self.file(ino)?;
         let (has_data, size) = (node.has_data, node.stat.size);
         let data = if has_data { rows::chunk(&self.connection, ino, index, self.chunk_bytes, <[u8]>::to_vec)? } else { None };
-        // A hole gets its row at commit, whatever is known of it here.
+        // A hole gets its row at commit, whatever is cached here.
         let is_stored = data.is_some();
         let data = data.unwrap_or_default();
         self.expect_stored(ino, index, data.len(), self.chunk_len(size, index))?;
@@ -170,8 +170,8 @@ impl Store {
             let Some(out) = rest.get_mut(..part.len) else { break };
             let whole = part.start == 0 && part.len == self.chunk_len(size, part.index);
             if whole && self.chunks.get(ino, part.index).is_none() {
-                // Nobody asks twice for a chunk that was read whole: do not keep it.
-                // Asked anew for each chunk: making room for another one may have written this one back.
+                // A chunk that was read completely is rarely read again, so it is not cached. Looked up again for each chunk,
+                // because making room for another one may have written this one back.
                 let stored = if self.file(ino)?.has_data { rows::part(&self.connection, ino, part.index, 0, out)? } else { None };
                 self.expect_stored(ino, part.index, stored.unwrap_or(0), out.len())?;
                 if stored.is_none() {
@@ -199,8 +199,8 @@ impl Store {
         Ok(total)
     }
 
-    /// Whether a small part of a large file is read, anywhere in it: fetching the whole chunk for that costs more than it can
-    /// save. At the start of a chunk, or in the same one as before, more will be wanted.
+    /// Returns whether a small part of a large file is read at a random position: fetching the whole chunk would cost more than
+    /// it can save. At the start of a chunk, or in the same one as before, more reads are likely.
     fn is_only_a_look(&mut self, ino: Ino, size: u64, part: &Part) -> bool {
         size > self.chunk_bytes as u64
             && part.start > 0
@@ -210,7 +210,7 @@ impl Store {
             && self.file(ino).is_ok_and(|node| node.has_data)
     }
 
-    /// How far a file may grow towards `end`, and what stops it there.
+    /// Returns how far a file may grow towards `end`, and the limit that stops it.
     fn charge(&mut self, ino: Ino, end: u64) -> Result<(u64, FsError), Fault> {
         let size = self.file(ino)?.stat.size;
         if end <= size {
@@ -243,7 +243,7 @@ impl Store {
         Ok(())
     }
 
-    /// Grows the file with zeros, step by step: an interrupt leaves it as long as it is by then.
+    /// Extends the file with zeros, step by step: an interrupt leaves it at the size reached.
     fn grow(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
         let mut from = self.file(ino)?.stat.size;
         while size - from > STEP_BYTES {
@@ -254,7 +254,7 @@ impl Store {
         self.grow_by_step(ino, size)
     }
 
-    /// Grows in memory only: whole chunks of zeros get their rows at commit, or when there are many.
+    /// Extends only in memory: whole chunks of zeros get their rows at commit, or when there are many.
     fn grow_by_step(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
         let old = self.file(ino)?.stat.size;
         let tail = old / self.chunk_bytes as u64;
@@ -300,7 +300,7 @@ impl Store {
             let Some(input) = rest.get(..part.len) else { break };
             match self.write_part(ino, &part, input) {
                 Ok(()) => {}
-                // What is already there counts, as with a signal on Linux.
+                // Bytes already written count, as with a signal on Linux.
                 Err(Fault::Fs(FsError::Interrupted)) if done > 0 => break,
                 Err(fault) => return Err(fault),
             }
@@ -316,7 +316,7 @@ impl Store {
     fn write_part(&mut self, ino: Ino, part: &Part, input: &[u8]) -> Result<(), Fault> {
         let size = self.file(ino)?.stat.size;
         if part.len == self.chunk_bytes && self.chunks.get(ino, part.index).is_none() {
-            // A whole chunk at once goes straight to its row.
+            // A complete chunk is written directly to its row.
             self.breathe()?;
             write::put_chunk(&self.connection, &self.past, (ino, part.index), input, false)?;
             self.file(ino)?.has_data = true;
@@ -376,7 +376,7 @@ impl Store {
         self.note_content(ino)
     }
 
-    /// Cuts step by step: an interrupt leaves the file as long as it is by then.
+    /// Truncates step by step: an interrupt leaves the file at the size reached.
     fn shrink(&mut self, ino: Ino, size: u64, old: u64) -> Result<(), Fault> {
         let mut from = old;
         while self.file(ino)?.has_data && from - size > STEP_BYTES {
@@ -388,7 +388,7 @@ impl Store {
         self.cut(ino, size, from)
     }
 
-    /// Takes the bytes of a large file away before its last name goes, where an interrupt can still end that.
+    /// Removes the bytes of a large file before its last name, while it can still be interrupted.
     pub(super) fn empty_before_removal(&mut self, ino: Ino) -> Result<(), Fault> {
         let held = self.holds.contains_key(&ino);
         let node = self.node(ino)?;
@@ -414,7 +414,7 @@ impl Store {
             if len > 0 {
                 self.load(ino, tail)?;
                 if let Some(chunk) = self.chunks.changing(ino, tail) {
-                    // A missing row is a hole: it becomes the zeros it stands for.
+                    // A missing row is a hole, represented by zeros.
                     let before = chunk.data.capacity();
                     chunk.is_longer &= len >= chunk.stored;
                     chunk.data.resize(len, 0);
@@ -460,7 +460,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives every chunk its row: other readers of the format take a missing one for the end.
+    /// Gives every chunk its row, because other readers of the format treat a missing one as the end.
     pub(super) fn fill_holes(&mut self) -> Result<(), Fault> {
         let mut sparse: Vec<(Ino, u64)> = self.sparse.drain().collect();
         self.hole_bytes = 0;
@@ -476,7 +476,7 @@ impl Store {
     }
 }
 
-/// Memory that a chunk took since `before`.
+/// Returns the memory that a chunk took since `before`.
 fn chunk_growth(before: usize, chunk: Option<&Chunk>) -> usize {
     chunk.map_or(0, |chunk| chunk.data.capacity().saturating_sub(before))
 }

@@ -1,4 +1,4 @@
-//! Directories: names to inodes, and the operations that create, remove and move them.
+//! Directories: names of inodes, and the operations that create, remove and move them.
 
 use std::collections::HashMap;
 
@@ -10,21 +10,21 @@ use crate::error::{Fault, FsError, damaged};
 use crate::node::{Entry, FileType, Ino, ROOT, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG};
 use crate::rows::{self, TARGET_MAX, signed};
 
-/// Names of one inode, as on ext4.
+/// Maximum number of names of one inode, as on ext4.
 const LINKS_MAX: u32 = 65_000;
-/// What a name takes at most, with its indexes and its inode.
+/// Maximum size of a name, with its indexes and its inode.
 const ENTRY_BYTES: u64 = 2048;
-/// What the owner needs to look names up in a directory.
+/// The permission that the owner needs to look names up in a directory.
 pub(crate) const SEARCH: u32 = 0o100;
-/// What the owner needs to add names to a directory, to remove and to change them.
+/// The permission that the owner needs to add, remove and change names in a directory.
 const CHANGE: u32 = 0o300;
 
-/// What is known of directories.
+/// Cached directory data.
 #[derive(Default)]
 pub(super) struct Names {
     /// `None`: known not to exist.
     entries: InoMap<HashMap<Box<str>, Option<Ino>>>,
-    /// Where an inode was last seen; for a directory this is where it is.
+    /// The last known place of an inode; for a directory this is its place.
     places: InoMap<(Ino, Box<str>)>,
     count: usize,
 }
@@ -48,7 +48,7 @@ impl Names {
         }
     }
 
-    /// Where an inode was last seen.
+    /// Returns the last known place of an inode.
     pub(super) fn seen(&self, ino: Ino) -> Option<(Ino, &str)> {
         self.places.get(&ino).map(|(dir, name)| (*dir, &**name))
     }
@@ -60,7 +60,7 @@ impl Names {
         }
     }
 
-    /// Forgets everything when it is too much, but for the places of `keep`, which no row knows.
+    /// Clears the cache when it is too large, except for the places of `keep`, which no row contains.
     pub(super) fn trim<'a>(&mut self, most: usize, keep: impl Iterator<Item = &'a Ino>) {
         if self.count > most || self.places.len() > most {
             let kept = keep.filter_map(|ino| Some((*ino, self.places.remove(ino)?))).collect();
@@ -70,7 +70,7 @@ impl Names {
 }
 
 impl Store {
-    /// The inode behind a name, if there is one.
+    /// Returns the inode of a name, if it exists.
     fn find(&mut self, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
         if let Some(known) = self.names.get(dir, name) {
             return Ok(known);
@@ -88,7 +88,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Refuses a directory that was already seen under another name: following it could go round in circles (T-SNAP-02).
+    /// Rejects a directory that was already seen under another name, because following it could cause a cycle (T-SNAP-02).
     fn refuse_second_name(&mut self, ino: Ino, dir: Ino, name: &str) -> Result<(), Fault> {
         let elsewhere = self.names.places.get(&ino).is_some_and(|(d, n)| (*d, &**n) != (dir, name));
         if ino == ROOT || elsewhere && self.node(ino)?.stat.is_dir() {
@@ -114,7 +114,7 @@ impl Store {
         Ok((ino, self.node(ino)?.stat.file_type()))
     }
 
-    /// Where an inode is, remembered or searched.
+    /// Returns the place of an inode, cached or searched.
     pub(super) fn place(&mut self, ino: Ino) -> Result<Option<(Ino, String)>, Fault> {
         if let Some((dir, name)) = self.names.places.get(&ino) {
             return Ok(Some((*dir, name.to_string())));
@@ -137,7 +137,7 @@ impl Store {
         Ok(self.place(dir)?.ok_or(FsError::NoEntry)?.0)
     }
 
-    /// How many directories are above.
+    /// Returns the number of parents.
     fn depth(&mut self, mut dir: Ino) -> Result<u32, Fault> {
         let mut depth = 0;
         while dir != ROOT {
@@ -150,7 +150,7 @@ impl Store {
         Ok(depth)
     }
 
-    /// Whether a new name may go into a directory.
+    /// Checks whether a new name may be added to a directory.
     fn check_new(&mut self, dir: Ino, name: &str) -> Result<(), Fault> {
         if name.is_empty() {
             return Err(FsError::NoEntry.into());
@@ -173,7 +173,7 @@ impl Store {
         }
     }
 
-    /// The number of the next entry. None is given twice.
+    /// Returns the number of the next entry. Numbers are not reused.
     fn next_entry(&mut self) -> Result<i64, Fault> {
         match self.next_entry {
             Some(id) => Ok(id),
@@ -181,7 +181,7 @@ impl Store {
         }
     }
 
-    /// The next number of an entry, if one was given.
+    /// Returns the next number of an entry, if one was assigned.
     pub(crate) fn next_entry_if_known(&self) -> Option<i64> {
         self.next_entry
     }
@@ -201,7 +201,7 @@ impl Store {
         write::remove_name(&self.connection, &self.past, dir, name)?;
         self.change_names(0, entry_bytes(name))?;
         self.names.set(dir, name, None);
-        // A file may have another name. A directory has none: while it is held, `..` leads where it did.
+        // A file may have another name. A directory has none: while it is held, `..` leads to its former parent.
         let here = self.names.places.get(&ino).is_some_and(|(d, n)| *d == dir && **n == *name);
         if here && !self.node(ino)?.stat.is_dir() {
             self.names.places.remove(&ino);
@@ -315,7 +315,7 @@ impl Store {
         self.drop_link(ino)
     }
 
-    /// Whether `dir` is `top` or below it.
+    /// Returns whether `dir` is `top` or below it.
     fn is_below(&mut self, mut dir: Ino, top: Ino) -> Result<bool, Fault> {
         for _ in 0..=crate::Quota::DEPTH_MAX + 1 {
             if dir == top {
@@ -394,7 +394,7 @@ impl Store {
         Ok(())
     }
 
-    /// A moved tree must not reach deeper than the quota.
+    /// Checks that a moved tree does not exceed the maximum depth.
     fn check_depth_of_move(&mut self, ino: Ino, old_dir: Ino, new_dir: Ino) -> Result<(), Fault> {
         let depth = self.depth(new_dir)?;
         if depth <= self.depth(old_dir)? {
@@ -419,7 +419,7 @@ impl Store {
     pub(crate) fn readdir(&mut self, dir: Ino, cookie: u64, limit: usize) -> Result<Vec<Entry>, Fault> {
         self.directory(dir)?;
         self.accessed(dir)?;
-        // What is not written back yet is in memory.
+        // Data that is not written back yet is in memory.
         let kind_of = |ino| self.nodes.get(&ino).map_or(FileType::File, |node| node.stat.file_type());
         Ok(rows::entries(&self.connection, dir, cookie, limit, kind_of)?)
     }

@@ -5,13 +5,13 @@ use crate::error::{Fault, FsError};
 use crate::node::{FileType, Ino, S_IFMT, Stat};
 use crate::rows;
 
-/// Older than this, an access time is renewed on read, as Linux does with `relatime`.
+/// Access times older than this are updated on read, as by Linux with `relatime`.
 const RELATIME_NANOS: i64 = 24 * 3600 * 1_000_000_000;
 
-/// Bytes of files whose rows one statement removes, so that none runs long.
+/// Maximum size of files whose rows one statement removes, so that none runs long.
 const DOOMED_BYTES: u64 = 8 << 20;
-/// Erased files that wait for their rows to be removed, and their bytes: rows that nobody can reach take room that nobody is
-/// charged for (T-DOS-07).
+/// Maximum number of erased files whose rows are not removed yet, and their size: unreachable rows take space that is not charged
+/// to anyone (T-DOS-07).
 const DOOMED_MAX: usize = 1024;
 const DOOMED_BYTES_MAX: u64 = 4 << 20;
 
@@ -19,18 +19,18 @@ const DOOMED_BYTES_MAX: u64 = 4 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(super) stat: Stat,
-    /// Has a row.
+    /// Whether it has a row.
     pub(super) stored: bool,
-    /// May have rows in `fs_data`.
+    /// Whether it may have rows in `fs_data`.
     pub(super) has_data: bool,
-    /// The transaction whose journal of changes has it.
+    /// The transaction whose list of changes contains it.
     pub(super) noted: u64,
     /// The transaction that saved its row.
     pub(super) saved: u64,
 }
 
 impl Store {
-    /// The inode, from memory or its row.
+    /// Returns the inode, from memory or its row.
     pub(super) fn node(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
         if self.orphans.contains_key(&ino) {
             return self.orphans.get_mut(&ino).ok_or(FsError::NoEntry.into());
@@ -50,13 +50,13 @@ impl Store {
         self.nodes.get_mut(&ino).ok_or(FsError::NoEntry.into())
     }
 
-    /// The inode, to be changed: it will be written back.
+    /// Returns the inode to be changed: it will be written back.
     pub(super) fn node_to_change(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
         if self.changed_nodes.len() > CHANGED_NODES {
             self.flush_nodes()?;
         }
         self.node(ino)?;
-        // One that nothing names any more has no row.
+        // An inode without names has no row.
         match self.orphans.contains_key(&ino) {
             true => self.node(ino),
             false => {
@@ -66,7 +66,7 @@ impl Store {
         }
     }
 
-    /// The inode, which must be a directory that still has a name.
+    /// Returns the inode, which must be a directory that still has a name.
     pub(super) fn directory(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
         let node = self.node(ino)?;
         if !node.stat.is_dir() {
@@ -75,7 +75,7 @@ impl Store {
         Ok(node)
     }
 
-    /// The inode, which must be a regular file.
+    /// Returns the inode, which must be a regular file.
     pub(super) fn file(&mut self, ino: Ino) -> Result<&mut Node, Fault> {
         let node = self.node(ino)?;
         match node.stat.file_type() {
@@ -89,7 +89,7 @@ impl Store {
         Ok(self.node(ino)?.stat)
     }
 
-    /// The next number. Asked for before an inode goes too: its number is not given again in this transaction.
+    /// Returns the next number. Also called before an inode is removed, so that its number is not reused in this transaction.
     fn next_ino(&mut self) -> Result<Ino, Fault> {
         if let Some(ino) = self.next_ino {
             return Ok(ino);
@@ -99,12 +99,12 @@ impl Store {
         Ok(ino)
     }
 
-    /// The next number, if one was given or asked for.
+    /// Returns the next number, if known.
     pub(crate) fn next_ino_if_known(&self) -> Option<Ino> {
         self.next_ino
     }
 
-    /// A new inode that has no name yet.
+    /// Creates an inode without a name.
     pub(super) fn allocate(&mut self, mode: u32, nlink: u32, uid: u32, gid: u32, size: u64) -> Result<Ino, Fault> {
         let usage = self.usage()?;
         if usage.inodes >= self.quota.inodes {
@@ -141,7 +141,7 @@ impl Store {
         })
     }
 
-    /// Gives an inode the attributes it had elsewhere.
+    /// Sets the attributes that an inode had elsewhere.
     pub(crate) fn set_stat(&mut self, stat: Stat) -> Result<(), Fault> {
         self.node_to_change(stat.ino)?.stat = stat;
         Ok(())
@@ -156,7 +156,7 @@ impl Store {
         Ok(())
     }
 
-    /// A directory's content changed.
+    /// Updates a directory after its content changed.
     pub(super) fn touch_directory(&mut self, dir: Ino, link_change: i32) -> Result<(), Fault> {
         let now = self.now();
         let node = self.node_to_change(dir)?;
@@ -166,7 +166,7 @@ impl Store {
         Ok(())
     }
 
-    /// Renews the access time in memory; it reaches the file when the inode is written for another reason.
+    /// Updates the access time in memory; it is written when the inode is written for another reason.
     pub(super) fn accessed(&mut self, ino: Ino) -> Result<(), Fault> {
         let stat = &self.node(ino)?.stat;
         let (atime, newest) = (stat.atime, stat.mtime.max(stat.ctime));
@@ -177,7 +177,7 @@ impl Store {
         Ok(())
     }
 
-    /// One name less; without a name and without a holder the inode goes.
+    /// Removes one link; an inode without names and holders is erased.
     pub(super) fn drop_link(&mut self, ino: Ino) -> Result<(), Fault> {
         self.next_ino()?;
         let now = self.now();
@@ -202,7 +202,7 @@ impl Store {
         }
     }
 
-    /// Forgets an inode without names; its rows go with the next flush, many at a time.
+    /// Erases an inode without names; its rows are removed by the next flush, many at a time.
     fn erase(&mut self, node: &Node) {
         let ino = node.stat.ino;
         self.chunks.forget(ino);
@@ -223,7 +223,7 @@ impl Store {
         }
     }
 
-    /// Keeps what waits to be removed within its bounds. An interrupt only puts the rest off: the file itself is erased.
+    /// Keeps the number of erased inodes within its limits. An interrupt only postpones the rest: the file itself is erased.
     fn trim_doomed(&mut self) -> Result<(), Fault> {
         if self.doomed.len() <= DOOMED_MAX && self.doomed_bytes <= DOOMED_BYTES_MAX {
             return Ok(());
@@ -234,8 +234,8 @@ impl Store {
         }
     }
 
-    /// Removes the rows of erased inodes, run by run: a removed tree mostly has neighbouring numbers. Each leaves the list when
-    /// it is gone, so that an interrupted flush can resume.
+    /// Removes the rows of erased inodes in runs, because the inodes of a removed tree mostly have consecutive numbers. Each
+    /// leaves the list when it is removed, so that an interrupted flush can resume.
     pub(crate) fn flush_doomed(&mut self) -> Result<(), Fault> {
         while let Some((&first, &size)) = self.doomed.first_key_value() {
             if size > DOOMED_BYTES {
@@ -251,7 +251,7 @@ impl Store {
     /// Removes the last rows of a large file.
     fn shorten_doomed(&mut self, ino: Ino, size: u64) -> Result<(), Fault> {
         let chunk = self.chunk_bytes() as u64;
-        // The size of a file that somebody made by hand may be any: what has no row is gone already.
+        // The size in a forged file may be anything: bytes without rows need no removal.
         let held = rows::chunk_end(&self.connection, ino)?.saturating_mul(chunk).min(size);
         let keep = held.saturating_sub(DOOMED_BYTES).div_ceil(chunk);
         self.delete_chunks(ino, keep)?;

@@ -1,4 +1,4 @@
-//! Giving room back to the disk, between two transactions.
+//! Returning space to the disk between transactions.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use crate::clock;
 use crate::error::Error;
 
 impl Store {
-    /// Whether the file has at least `free` bytes of free pages and less than those, and than `rest`, of others. Counts only
-    /// after much was removed.
+    /// Returns whether the file has at least `free` bytes of free pages, and fewer bytes than that, and than `rest`, in other
+    /// pages. Counts only after much was removed.
     pub(crate) fn is_mostly_free(&mut self, free: u64, rest: u64) -> bool {
         if self.freed_bytes < FREED_LOOK {
             return false;
@@ -25,16 +25,16 @@ impl Store {
         found >= free && used < found && used < rest
     }
 
-    /// Writes the file anew without its free pages, unless that takes too long: then it stays as it is.
+    /// Rewrites the file without its free pages, unless that takes too long: then it is unchanged.
     pub(crate) fn give_back_free_pages(&mut self, until: Instant) {
         let _ = self.connection.progress_handler(1000, Some(move || clock::instant() > until));
-        // An error loses nothing: SQLite copies first and replaces then, in one transaction.
+        // An error loses nothing: SQLite copies first and replaces afterwards, in one transaction.
         let _ = self.connection.execute_batch("VACUUM");
         let interrupter = self.interrupter.clone();
         let _ = self.patience.watch(&mut self.connection, move || interrupter.stops_statement());
     }
 
-    /// The same, however long it takes, and with the log emptied.
+    /// Same, without a time limit, and empties the log.
     pub(crate) fn compact(&mut self) -> Result<(), Error> {
         let interrupter = self.interrupter.clone();
         self.connection.progress_handler(1000, Some(move || interrupter.stops_statement()))?;
@@ -46,13 +46,13 @@ impl Store {
         Ok(compacted?)
     }
 
-    /// Bytes of all pages, free ones too.
+    /// Returns the bytes of all pages, including free ones.
     pub(crate) fn page_bytes(&self) -> Result<u64, Error> {
         let bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
         Ok(self.connection.query_row(bytes, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
     }
 
-    /// Whether the log is left beside the file when it is closed, instead of being copied into it.
+    /// Sets whether the log is left next to the file when it is closed, instead of being copied into it.
     pub(crate) fn set_leaves_log(&mut self, leaves: bool) {
         if self.leaves_log != leaves {
             self.leaves_log = leaves;
@@ -61,7 +61,7 @@ impl Store {
         }
     }
 
-    /// Copies the log into the file and cuts it, as far as no reader needs it.
+    /// Copies the log into the file and truncates it, as far as no reader needs it.
     pub(crate) fn empty_log(&mut self) {
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));

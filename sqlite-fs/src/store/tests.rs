@@ -1,4 +1,4 @@
-//! What a transaction promises, one sentence each.
+//! The guarantees of a transaction.
 
 mod in_memory;
 
@@ -160,7 +160,7 @@ fn an_open_node_without_a_name_has_no_links() {
         let transaction = database.begin(None).unwrap();
         let ino = remove(&transaction);
         assert_eq!(transaction.stat(ino).unwrap().nlink, expected);
-        // The same once everything else is rows.
+        // The same once everything else is in rows.
         let _savepoint = transaction.savepoint().unwrap();
         assert_eq!(transaction.stat(ino).unwrap().nlink, expected);
     };
@@ -278,7 +278,7 @@ fn readdir_goes_on_where_it_stopped() {
         let step = transaction.readdir(ROOT, cookie, 10).unwrap();
         let Some(last) = step.last() else { break };
         cookie = last.cookie;
-        // What was listed goes, what comes is seen at most once.
+        // Listed entries are removed; new ones are seen at most once.
         transaction.unlink(ROOT, &step[0].name).unwrap();
         names.extend(step.into_iter().map(|entry| entry.name));
     }
@@ -498,7 +498,7 @@ impl crate::Clock for Impatient {
 
 const LARGE: u64 = 100 << 20;
 
-/// A large file, and something that takes it away or makes it; interrupted on its way, what is there is sound.
+/// Interrupts the removal or creation of a large file; the remaining state is intact.
 fn interrupted(work: impl Fn(&Transaction, u64) -> Result<(), FsError>) -> u64 {
     let clock = Impatient::new();
     let database = Database::options().clock(std::sync::Arc::<Impatient>::clone(&clock)).open().unwrap();
@@ -568,7 +568,7 @@ fn behind_the_quota_is_a_wall_of_pages() {
             .unsigned_abs()
     };
     assert_eq!(pragma("max_page_count"), crate::schema::page_ceiling(&quota, pragma("page_size")));
-    // Where the wall stands, writing ends, and what was committed stays.
+    // At the page limit, writing fails and committed data remains.
     let pages = pragma("page_count");
     pragma(&format!("max_page_count={}", pages + 2));
     let ino = transaction.create(ROOT, "a", 0o644, 0, 0).unwrap();

@@ -1,13 +1,13 @@
-//! Every statement that changes rows of files, keys or sessions: the one door to those tables.
+//! Every statement that changes rows of files, keys or sessions. Nothing else writes to those tables.
 //!
-//! A function binds its arguments and runs its statements, no more. Checks, budgets and caches belong to the callers. The
-//! history (`calls.rs`) and the stored sums (`budget.rs`) are other tables. `tests/tidy.rs` finds such a statement elsewhere,
-//! except where a whole database is made or copied: `format.rs`, `copy.rs` and `compat.rs`.
+//! A function only binds its arguments and runs its statements. Checks, budgets and caches belong to the callers. The history
+//! (`calls.rs`) and the stored sums (`budget.rs`) are other tables. `tests/tidy.rs` detects such a statement elsewhere, except
+//! where a whole database is created or copied: `format.rs`, `copy.rs` and `compat.rs`.
 //!
-//! Each function first has the past save the rows that it is about to change (`past/save.rs`), but for those that fill a fresh
-//! database or put a foreign writer's rows right.
+//! Each function first saves the rows that it is about to change (`past/save.rs`), except for those that fill a fresh database or
+//! correct a foreign writer's rows.
 //!
-//! The `import_` functions take rows of a foreign file, where a number may be anything.
+//! The `import_` functions take rows of a foreign file, in which a number may be anything.
 
 use rusqlite::{CachedStatement, Connection, Result, params};
 
@@ -40,7 +40,7 @@ impl<'c> Inodes<'c> {
         store(&mut self.insert, stat)
     }
 
-    /// Changes an inode, which is saved first unless that was done.
+    /// Updates an inode, which is saved first if necessary.
     pub(super) fn update(&mut self, past: &Past, stat: &Stat, place: Option<(Ino, &str)>, is_saved: bool) -> Result<()> {
         if !is_saved {
             past.inode(self.connection, stat.ino, place)?;
@@ -70,7 +70,7 @@ fn store(statement: &mut CachedStatement<'_>, stat: &Stat) -> Result<()> {
     Ok(())
 }
 
-/// Stores an inode with one name; `false` if its number is taken.
+/// Stores an inode with one name; `false` if its number is in use.
 pub(crate) fn import_inode(connection: &Connection, stat: &Stat) -> Result<bool> {
     let ((atime, atime_nsec), (mtime, mtime_nsec), (ctime, ctime_nsec)) =
         (split(stat.atime), split(stat.mtime), split(stat.ctime));
@@ -118,7 +118,7 @@ pub(crate) fn remove_all_inodes(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Removes a range of inodes with their contents and targets, the last one included.
+/// Removes a range of inodes with their contents and targets, including the last one.
 pub(super) fn remove_range(connection: &Connection, past: &Past, first: Ino, last: Ino) -> Result<()> {
     past.range(connection, first, last)?;
     for statement in [
@@ -131,7 +131,7 @@ pub(super) fn remove_range(connection: &Connection, past: &Past, first: Ino, las
     Ok(())
 }
 
-/// Removes inodes without a name, with all that is theirs, and returns how many there were.
+/// Removes inodes without a name, with their data, and returns their number.
 pub(crate) fn remove_nameless(connection: &Connection) -> Result<usize> {
     let removed = connection.execute("DELETE FROM fs_inode WHERE ino<>1 AND ino NOT IN (SELECT ino FROM fs_dentry)", [])?;
     connection.execute_batch(
@@ -141,7 +141,7 @@ pub(crate) fn remove_nameless(connection: &Connection) -> Result<usize> {
     Ok(removed)
 }
 
-/// Sets every link count to what the names say.
+/// Sets every link count to the number of names.
 pub(crate) fn count_links(connection: &Connection) -> Result<()> {
     connection.execute_batch(
         "UPDATE fs_inode SET nlink=names FROM (SELECT ino AS i, count(*) AS names FROM fs_dentry GROUP BY ino)
@@ -152,7 +152,7 @@ pub(crate) fn count_links(connection: &Connection) -> Result<()> {
     )
 }
 
-/// Adds a name under a number that no entry had before.
+/// Adds a name with an unused number.
 pub(super) fn add_name(connection: &Connection, past: &Past, id: i64, (dir, name): (Ino, &str), ino: Ino) -> Result<()> {
     past.touch(connection)?;
     connection.prepare_cached("INSERT INTO fs_dentry (id, name, parent_ino, ino) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
@@ -179,7 +179,7 @@ pub(super) fn move_name(connection: &Connection, past: &Past, from: (Ino, &str),
     Ok(())
 }
 
-/// Adds a name, under a number if it has one; `false` if the directory has it already.
+/// Adds a name, with a number if it has one; `false` if the directory already has it.
 pub(crate) fn import_name(connection: &Connection, id: Option<i64>, (dir, name): (i64, &str), ino: i64) -> Result<bool> {
     let inserted = connection
         .prepare_cached("INSERT OR IGNORE INTO fs_dentry (id, name, parent_ino, ino) VALUES (?1, ?2, ?3, ?4)")?
@@ -187,7 +187,7 @@ pub(crate) fn import_name(connection: &Connection, id: Option<i64>, (dir, name):
     Ok(inserted > 0)
 }
 
-/// Stores a chunk, in place of what is there; `is_longer` if that is known to be its beginning.
+/// Stores a chunk, replacing an existing one; `is_longer` if that is known to be its prefix.
 pub(super) fn put_chunk(
     connection: &Connection,
     past: &Past,
@@ -209,7 +209,7 @@ pub(super) fn put_chunk(
     Ok(())
 }
 
-/// Adds zeros for chunks that have no row: their numbers and lengths.
+/// Adds zeros for chunks without a row, given their numbers and lengths.
 pub(super) fn add_zeros(
     connection: &Connection,
     past: &Past,
@@ -241,7 +241,7 @@ pub(crate) fn add_target(connection: &Connection, past: &Past, ino: Ino, target:
     Ok(())
 }
 
-/// Stores the target of an inode that is a symbolic link, and its length as the inode's size; does nothing for any other.
+/// Stores the target of an inode that is a symbolic link, and its length as the inode's size; does nothing for other inodes.
 pub(crate) fn import_target(connection: &Connection, ino: i64, target: &str) -> Result<()> {
     connection
         .prepare_cached(
@@ -255,7 +255,7 @@ pub(crate) fn import_target(connection: &Connection, ino: i64, target: &str) -> 
     Ok(())
 }
 
-/// Hides a path, in place of what was hidden one level below it.
+/// Hides a path, replacing hidden paths one level below it.
 pub(crate) fn hide(connection: &Connection, past: &Past, path: &str, parent: &str, seconds: i64) -> Result<()> {
     let mut below = connection.prepare_cached("SELECT path FROM fs_whiteout WHERE parent_path=?1")?;
     let below: Vec<String> = below.query_map([path], |row| row.get(0))?.collect::<Result<_>>()?;
@@ -287,7 +287,7 @@ pub(crate) fn put_key(connection: &Connection, past: &Past, key: &str, json: &st
     Ok(())
 }
 
-/// Stores what AgentFS has no column for.
+/// Stores the data for which AgentFS has no column.
 pub(crate) fn put_key_version(connection: &Connection, past: &Past, key: &str, version: u64, secret: bool) -> Result<()> {
     past.key(connection, key)?;
     connection
@@ -303,7 +303,7 @@ pub(crate) fn remove_key(connection: &Connection, past: &Past, key: &str) -> Res
     Ok(())
 }
 
-/// Stores a key; fails if it is there.
+/// Stores a key; fails if it exists.
 pub(crate) fn import_key(connection: &Connection, key: &str, json: &str, created: i64, updated: i64) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO kv_store (key, value, created_at, updated_at) VALUES (?1, ?2, ?3, ?4)")?
@@ -311,7 +311,7 @@ pub(crate) fn import_key(connection: &Connection, key: &str, json: &str, created
     Ok(())
 }
 
-/// Stores what AgentFS has no column for; fails if it is there.
+/// Stores the data for which AgentFS has no column; fails if it exists.
 pub(crate) fn import_key_version(connection: &Connection, key: &str, version: i64, secret: bool) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO sandlite_kv (key, version, secret) VALUES (?1, ?2, ?3)")?
@@ -319,7 +319,7 @@ pub(crate) fn import_key_version(connection: &Connection, key: &str, version: i6
     Ok(())
 }
 
-/// Stores what a part of a session leaves. What is the same as before is no change.
+/// Stores the state of a part of a session. An identical state is not a change.
 pub(crate) fn put_session(
     connection: &Connection,
     past: &Past,
@@ -351,7 +351,7 @@ pub(crate) fn remove_session(connection: &Connection, past: &Past, name: &str) -
     Ok(())
 }
 
-/// Stores a part of a session; fails if it is there.
+/// Stores a part of a session; fails if it exists.
 pub(crate) fn import_session(connection: &Connection, name: &str, part: &str, state: &[u8], nanos: i64) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO sandlite_session (name, part, state, updated_ns) VALUES (?1, ?2, ?3, ?4)")?

@@ -190,7 +190,7 @@ unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: as in `forward!`.
     synced(unsafe { (*file.cast::<File>()).name });
     let _ = flags;
-    // The real sync tells nothing here and takes long.
+    // The real sync proves nothing here and is slow.
     ffi::SQLITE_OK
 }
 unsafe extern "C" fn size(file: *mut sqlite3_file, out: *mut sqlite3_int64) -> c_int {

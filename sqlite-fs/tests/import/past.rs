@@ -90,7 +90,7 @@ fn a_past_that_does_not_fit_is_left_out_and_said_so() {
     let quota = Quota { past: 50_000, ..Quota::default() };
     let (imported, brought) = Database::import(&path, Database::options().quota(quota), &Import::default()).unwrap();
     assert_eq!(brought.versions, 0);
-    assert_eq!(brought.notes, ["versions were left out: they do not fit into the limit `past`"]);
+    assert_eq!(brought.notes, ["versions were omitted: they exceed the limit `past`"]);
     assert!(imported.reader().unwrap().fs().exists("/d/a").unwrap());
     assert!(imported.reader().unwrap().labels().unwrap().is_empty());
 }
@@ -107,7 +107,7 @@ fn a_digest_vouches_for_what_it_covers() {
     let (present, past) = (database.digest(EVERYTHING).unwrap(), database.digest_with_past(EVERYTHING).unwrap());
     assert_eq!(import(past.clone()).unwrap().1.versions, 4);
     let (bare, brought) = import(present.clone()).unwrap();
-    assert_eq!(brought.notes, ["versions were left out: the digest is of the present alone"]);
+    assert_eq!(brought.notes, ["versions were omitted: the digest covers only the current state"]);
     assert_eq!(bare.reader().unwrap().versions(None, 9).unwrap().len(), 1);
     Connection::open(&path).unwrap().execute_batch("UPDATE sandlite_past_kv SET value='9' WHERE state=0").unwrap();
     assert!(matches!(import(past), Err(Error::Refused { rule: "digest", .. })));
@@ -172,7 +172,7 @@ fn each_lie_about_the_past_is_refused() {
             Ok(_) => panic!("{lie}: came in"),
         }
     }
-    // Sums and lists are made anew, whatever the file says of them; digests are not believed.
+    // Sums and lists are recomputed, whatever the file contains; digests are not trusted.
     let lie = "UPDATE sandlite_version SET total=99, inodes=x'ffff', digest=zeroblob(32)";
     Connection::open(&path).unwrap().execute_batch(lie).unwrap();
     let (imported, _) = import(&path).unwrap();

@@ -1,7 +1,7 @@
-//! `cargo xtask bench peers`: the same work in Sandlite and in what else one could use.
+//! `cargo xtask bench peers`: the same work in Sandlite and in similar tools.
 //!
-//! Neighbours live in a directory of their own outside the repository and are installed there by name when asked
-//! (`--install`). One that is not there, or that cannot do a piece of work, is named; nothing is left out in silence.
+//! Other tools are in a separate directory outside the repository and are installed there by name on request (`--install`). A
+//! tool that is missing, or that cannot run a workload, is listed; nothing is omitted silently.
 
 mod chart;
 mod neighbours;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use crate::run::{cargo, root, run, step};
 use neighbours::{Neighbour, neighbours};
 
-/// Each figure is the median of this many runs, unless told otherwise.
+/// Default number of runs per figure, which is their median.
 const ROUNDS: usize = 15;
 
-/// A neighbour that takes this long is asked this many times only.
+/// A tool that takes this long runs only this many times.
 const LONG: Duration = Duration::from_secs(1);
 const ROUNDS_IF_LONG: usize = 5;
 
-/// What is run, in one of two languages.
+/// A workload in one of two languages.
 struct Work {
     name: &'static str,
     language: &'static str,
@@ -55,7 +55,7 @@ static WORK: [Work; 7] = [
 
 const JSON: &str = "import json; print(len(json.loads(json.dumps([{'id': i} for i in range(20000)]))))";
 
-/// What one neighbour did: the median for each work, `None` where it did not print what it must.
+/// The results of one tool: the median for each workload, `None` if it did not print the expected output.
 struct Measured {
     neighbour: Neighbour,
     figures: Vec<(&'static Work, Option<Duration>)>,
@@ -83,11 +83,11 @@ pub(super) fn peers(args: &[String]) -> crate::Outcome {
     std::fs::create_dir_all(&docs)?;
     std::fs::write(docs.join("benchmarks.md"), page)?;
     std::fs::write(docs.join("benchmarks.svg"), chart::draw(&measured))?;
-    step("written: docs/benchmarks.md and docs/benchmarks.svg");
+    step("wrote docs/benchmarks.md and docs/benchmarks.svg");
     Ok(())
 }
 
-// Round by round, so that a busy moment of the machine meets all of them alike.
+// Round by round, so that load on the machine affects all of them alike.
 fn measure_all(all: Vec<Neighbour>, rounds: usize) -> (Vec<Measured>, Vec<&'static str>) {
     let mut times: Vec<(Neighbour, Vec<Times>)> = Vec::new();
     let mut missing = Vec::new();
@@ -96,7 +96,7 @@ fn measure_all(all: Vec<Neighbour>, rounds: usize) -> (Vec<Measured>, Vec<&'stat
         // The first time fills caches and does not count.
         let first: Vec<Times> = works.map(|work| Times::new(&neighbour, work)).collect();
         if first.iter().all(|times| times.first.is_none()) {
-            eprintln!("    {} ({}): not here", neighbour.name, neighbour.language);
+            eprintln!("    {} ({}): not installed", neighbour.name, neighbour.language);
             missing.push(neighbour.name);
         } else {
             eprintln!("    {} ({})", neighbour.name, neighbour.language);
@@ -140,7 +140,7 @@ impl Times {
     }
 }
 
-// One run, or nothing when it does not print what it must.
+// One run; `None` if it does not print the expected output.
 fn once(neighbour: &Neighbour, work: &Work) -> Option<Duration> {
     let (program, args) = neighbour.command.split_first()?;
     let begin = Instant::now();
@@ -154,10 +154,10 @@ fn once(neighbour: &Neighbour, work: &Work) -> Option<Duration> {
 
 fn page(measured: &[Measured], missing: &[&str], rounds: usize) -> String {
     let mut page = format!(
-        "# Beside its neighbours\n\n![chart](benchmarks.svg)\n\nWritten by `cargo xtask bench peers --install` on {}: run it for your machine. Each \
-         figure is the median of {rounds} runs ({ROUNDS_IF_LONG}\nwhere one takes over a second) of a program started from nothing, as \
-         from a terminal; its own start is part of it. All of a row were measured in\nturns, round by round. Behind each time: how many times \
-         the native program's. Inside a program that keeps its sandbox, Sandlite's warm\n`echo` takes a tenth of a millisecond: [presets.md](presets.md).\n",
+        "# Comparison with similar tools\n\n![chart](benchmarks.svg)\n\nWritten by `cargo xtask bench peers --install` on {}; run it on your machine. Each \
+         figure is the median of {rounds} runs ({ROUNDS_IF_LONG}\nif one takes over a second) of a program started \
+         from a terminal, including its own start-up. The entries of a row were measured\nalternately, round by round. The ratio after each time is relative to \
+         the native program. In a program that keeps its sandbox open, a warm\n`echo` takes a tenth of a millisecond: [presets.md](presets.md).\n",
         machine()
     );
     for language in ["bash", "python"] {
@@ -178,7 +178,7 @@ fn page(measured: &[Measured], missing: &[&str], rounds: usize) -> String {
     }
     page.push_str(NOTES);
     if !missing.is_empty() {
-        let _ = write!(page, "\nNot measured, for they are not installed here: {}.\n", missing.join(", "));
+        let _ = write!(page, "\nNot measured because they are not installed: {}.\n", missing.join(", "));
     }
     page
 }

@@ -1,4 +1,4 @@
-//! Reading, writing, seeking and waiting on an open file, whatever is behind it.
+//! Reading, writing, seeking and waiting on an open file of any kind.
 
 use std::sync::{Arc, PoisonError};
 
@@ -112,14 +112,14 @@ impl OpenFile {
             }
             Object::Capture(capture) => {
                 let (keep, reached) = job.meter.take_output(bytes.len() as u64);
-                // Kept until the command is over, so never given back.
+                // Kept until the command ends, so never released.
                 if !job.meter.take_output_memory(keep) {
                     return Err(Errno::NOMEM.into());
                 }
                 capture.push(bytes, usize::try_from(keep).unwrap_or(usize::MAX));
                 if capture.is_behind() && !self.nonblocking() {
                     match block(job, process, None, || (!capture.is_behind()).then_some(())) {
-                        // The bytes are written: the signal is met at the next call.
+                        // The bytes are written: the signal is handled at the next call.
                         Ok(_) | Err(Interruption::Signal) => {}
                         Err(ended) => return Err(ended.into()),
                     }
@@ -162,7 +162,7 @@ impl OpenFile {
         }
     }
 
-    /// Moves the position and answers the new one.
+    /// Moves the position and returns the new one.
     pub(crate) fn seek(&self, job: &Job, offset: i64, whence: Whence) -> Result<u64, Fault> {
         let size = match &self.object {
             Object::File(held) => {
@@ -188,7 +188,7 @@ impl OpenFile {
         Ok(target)
     }
 
-    /// Bytes that can be read or written without blocking; `None` when the call would block.
+    /// Returns the number of bytes that can be read or written without blocking; `None` if the call would block.
     pub(crate) fn ready(&self, for_writing: bool) -> Option<u64> {
         let room = match &self.object {
             Object::Reader(pipe) | Object::Both(pipe, _) if !for_writing => pipe.available()?,
@@ -212,7 +212,7 @@ impl OpenFile {
     }
 }
 
-// A writer whose reader is gone dies silently, unless it asked not to.
+// A writer without a reader dies silently, unless it disabled that.
 fn broken_pipe(process: &Process) -> Result<usize, Fault> {
     match process.disposition(Signal::PIPE) {
         Disposition::Default => Err(Ended::Signal(Signal::PIPE).into()),
@@ -225,7 +225,7 @@ fn broken_pipe(process: &Process) -> Result<usize, Fault> {
     }
 }
 
-/// Blocks until one of some open files is ready, or until a moment; the answer is whether one was.
+/// Blocks until one of some open files is ready, or until a deadline; returns whether one was.
 pub(crate) fn wait_ready(
     job: &Job,
     process: &Process,

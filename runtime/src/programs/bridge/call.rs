@@ -1,4 +1,5 @@
-//! One call of a host command: a tree is lent, the command runs in its jail with the process's standard streams, changes come back.
+//! A call of a host command: a tree is lent, the command runs in its jail with the process's standard streams, and changes are
+//! copied back.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::chown;
@@ -25,23 +26,23 @@ use crate::process::wait::{Interruption, Waiters, block};
 use crate::process::{Ended, Fault, State};
 use crate::vfs::{Lent, ROOT_NODE, bytes_below};
 
-/// Moved at a time.
+/// Number of bytes moved at once.
 const PIECE: usize = 64 << 10;
-/// Pieces of output that wait for the process.
+/// Maximum number of queued pieces of output.
 const WAITING: usize = 8;
-/// How often the command is looked at.
+/// How often the command is checked.
 const TICK: Duration = Duration::from_millis(20);
-/// Looks between two measurements of what it has written.
+/// Number of checks between two measurements of its writes.
 const TICKS_PER_MEASUREMENT: u32 = 25;
 
-/// Exit statuses, as shells and `env` have them.
+/// Exit statuses, as in shells and `env`.
 const FAILED: u8 = 125;
 const NOT_GRANTED: u8 = 126;
 
-/// Paths that the jail has itself.
+/// Paths that the jail provides itself.
 const TAKEN: [&str; 10] = ["/usr", "/opt", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/dev", "/etc"];
 
-/// What is to be done.
+/// The request.
 struct Asked {
     program: String,
     args: Vec<String>,
@@ -49,7 +50,7 @@ struct Asked {
     cwd: String,
 }
 
-/// Runs a call as a process: how it ended, and what is worth recording.
+/// Runs a call as a process; returns its outcome and the data to record.
 pub(in crate::programs) fn run(state: &State, bridge: &Bridge, program: Option<&str>) -> (Ended, Value) {
     let begun = clock::now();
     match perform(state, bridge, program) {
@@ -67,7 +68,7 @@ pub(in crate::programs) fn run(state: &State, bridge: &Bridge, program: Option<&
     }
 }
 
-/// Why a call does not run to its end.
+/// The reason a call does not complete.
 enum Stop {
     Process(Ended),
     Complaint(u8, String),
@@ -120,17 +121,17 @@ fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(End
         .map_err(complaint)?;
     let status = attend(state, &mut jail, &tree)?;
     if !jail.end() {
-        return Err(complaint("the host command does not end: its changes are not brought back"));
+        return Err(complaint("the host command does not exit: its changes are discarded"));
     }
     let returned = lent.take_back(&state.job.view, &tree, limits).map_err(complaint)?;
     for path in &returned.skipped {
-        say(state, &format!("{}: `{path}` is left behind: not a file, a directory or a link\n", asked.program))?;
+        say(state, &format!("{}: skipped `{path}`: not a file, directory or link\n", asked.program))?;
     }
     let changes = json!({ "written": returned.written, "removed": returned.removed, "skipped": returned.skipped.len() });
     Ok((meaning(status), json!({ "tree": asked.tree, "changes": changes })))
 }
 
-// `git …` works on the current directory, `host [-p PATH] git …` on another as well.
+// `git …` works on the current directory, `host [-p PATH] git …` also on another.
 fn asked(state: &State, program: Option<&str>, words: &[String]) -> Result<Asked, Stop> {
     let usage = || complaint("usage: host [-p PATH] COMMAND [ARG]…");
     let cwd = String::from_utf8_lossy(&state.cwd).into_owned();
@@ -166,7 +167,7 @@ fn joined(cwd: &str, path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") }
 }
 
-// The path without `.`, `..` and doubled slashes: in the jail it is made, not walked.
+// The path without `.`, `..` and doubled slashes: in the jail it is created, not walked.
 fn plain(path: &str) -> String {
     let mut names = Vec::new();
     for name in path.split('/') {
@@ -181,7 +182,7 @@ fn plain(path: &str) -> String {
     format!("/{}", names.join("/"))
 }
 
-/// What happens while a command runs.
+/// Events while a command runs.
 enum Next {
     Output(u32, Vec<u8>),
     End,
@@ -199,7 +200,7 @@ fn attend(state: &State, jail: &mut Jail, tree: &Path) -> Result<ExitStatus, Sto
         child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
     ];
     for (fd, stream) in (1..).zip(outputs) {
-        let stream = stream.ok_or_else(|| complaint("the host command has no output"))?;
+        let stream = stream.ok_or_else(|| complaint("the host command has no output stream"))?;
         pump(fd, stream, events.clone(), Arc::clone(&waiters))?;
     }
     drop(events);
@@ -227,9 +228,7 @@ fn attend(state: &State, jail: &mut Jail, tree: &Path) -> Result<ExitStatus, Sto
             Ok(None) => {
                 ticks += 1;
                 if ticks % TICKS_PER_MEASUREMENT == 0 && bytes_below(tree, largest, job.meter.limits().inodes) > largest {
-                    return Err(complaint(
-                        "the host command wrote more than the sandbox allows: its changes are not brought back",
-                    ));
+                    return Err(complaint("the host command wrote more than the sandbox allows: its changes are discarded"));
                 }
             }
             Err(Interruption::Signal) => {
@@ -264,7 +263,7 @@ fn pump(fd: u32, mut stream: Box<dyn Read + Send>, events: SyncSender<Next>, wai
                 Err(_) => Next::End,
             };
             let is_end = matches!(next, Next::End);
-            // Nobody is there any more once the process is gone.
+            // After the process has ended, nobody receives this.
             if events.send(next).is_err() || is_end {
                 return waiters.wake();
             }
@@ -307,7 +306,7 @@ impl Input {
         self.file.ready(false).is_some()
     }
 
-    // Hands a piece over; false at the end, or when the command no longer reads.
+    // Passes a piece on; returns false at the end, or if the command no longer reads.
     fn feed(&self, state: &State) -> bool {
         let mut piece = vec![0; PIECE];
         let length = self.file.read(&state.job, &state.process, &mut piece).unwrap_or(0);
@@ -328,7 +327,7 @@ fn write(state: &State, fd: u32, mut bytes: &[u8]) -> Result<(), Stop> {
 
 fn say(state: &State, text: &str) -> Result<(), Stop> {
     match write(state, 2, text.as_bytes()) {
-        // Without a standard error nobody wants to know.
+        // Without a standard error the message is dropped.
         Err(Stop::Complaint(..)) => Ok(()),
         said => said,
     }

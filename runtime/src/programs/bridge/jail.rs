@@ -1,7 +1,8 @@
-//! The jail of a host command: bubblewrap with namespaces of its own, no network, no home, nothing to write but the tree it was lent.
+//! The jail of a host command: bubblewrap with its own namespaces, no network, no home directory, and write access only to the
+//! lent tree.
 //!
-//! The system's programs and libraries are there to be read (`/usr`, `/opt`), and of `/etc` only what finds them. The command is native
-//! code: what holds it is the kernel, which is weaker than what holds a guest (SECURITY.md).
+//! The system's programs and libraries are readable (`/usr`, `/opt`), and only the files of `/etc` that locate them. The command
+//! is native code, confined by the kernel, which is weaker than the isolation of a guest (SECURITY.md).
 
 use std::fs;
 use std::io::{PipeReader, Read};
@@ -16,49 +17,49 @@ use rustix::io::FdFlags;
 
 use crate::clock;
 
-/// Directories that are shown for reading, if they are there.
+/// Directories shown read-only, if they exist.
 const SYSTEM: [&str; 2] = ["/usr", "/opt"];
 
 /// Directories that are links into `/usr` on most systems.
 const JOINED: [&str; 5] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 
-/// What of `/etc` is shown: where programs and libraries are.
+/// The visible files of `/etc`: those that locate programs and libraries.
 const ETC: [&str; 3] = ["/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf"];
 
-/// Where programs are looked for.
+/// The search path for programs.
 const PATH: [&str; 5] = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
 /// Variables of the caller that the jail sets itself.
 const OWN_VARIABLES: [&str; 4] = ["PATH", "HOME", "PWD", "TMPDIR"];
 
-/// Limits that the preset does not name: open files, and no core dumps.
+/// Limits outside the preset: open files, and no core dumps.
 const OPEN_FILES: u32 = 1024;
 
-/// Sets limits and becomes the program. The words of the command line are arguments, never part of this text.
+/// Sets limits and executes the program. The words of the command line are arguments, never part of this text.
 const LIMITED: &str = "ulimit -c 0; ulimit -n \"$1\"; ulimit -t \"$2\"; ulimit -f \"$3\"; ulimit -d \"$4\"; \
                        ulimit -u \"$5\" 2>/dev/null || ulimit -p \"$5\"; shift 5; exec \"$@\"";
 
-/// How long the jail may take to be gone once it was told to go.
+/// How long the jail may take to end after a request.
 const GONE: Duration = Duration::from_secs(5);
 
-/// How long the trial may take.
+/// Maximum duration of the test.
 const TRIAL: Duration = Duration::from_secs(10);
 
-/// Who a command is on this machine where Sandlite itself runs as root: nobody else is. Limits do not hold root.
+/// The user of a command if Sandlite itself runs as root, because limits do not apply to root.
 const NOBODY: u32 = 62_137;
 
-/// Who owns the tree that a command is lent, if that is not us.
+/// Returns the owner of the lent tree, if it is not us.
 pub(super) fn owner() -> Option<u32> {
     rustix::process::geteuid().is_root().then_some(NOBODY)
 }
 
-/// What the jail is made of.
+/// The components of the jail.
 #[derive(Debug)]
 pub(super) struct Tools {
     bubblewrap: PathBuf,
 }
 
-/// What runs in a jail.
+/// The content of a jail.
 pub(super) struct Prisoner<'a> {
     /// The program.
     pub(super) program: &'a Path,
@@ -66,28 +67,28 @@ pub(super) struct Prisoner<'a> {
     pub(super) args: &'a [String],
     /// Its environment, as `NAME=value`.
     pub(super) env: &'a [String],
-    /// The host directory that it may change.
+    /// The writable host directory.
     pub(super) tree: &'a Path,
-    /// Where it sees that directory.
+    /// Its path in the jail.
     pub(super) place: &'a str,
     /// The directory it starts in.
     pub(super) cwd: &'a str,
-    /// What it may use.
+    /// Its limits.
     pub(super) limits: &'a Limits,
-    /// Seconds that are left.
+    /// The remaining seconds.
     pub(super) seconds: u64,
 }
 
-/// A jail with somebody in it. Dropping it ends everything inside.
+/// An occupied jail. Dropping it ends everything inside.
 pub(super) struct Jail {
     child: Child,
     init: Option<u32>,
 }
 
-/// Finds a program that the jail shows.
+/// Finds a program that is visible in the jail.
 pub(super) fn find(name: &str) -> Result<PathBuf, String> {
     let found = PATH.iter().map(|directory| Path::new(directory).join(name)).find(|path| path.is_file());
-    let path = found.ok_or_else(|| format!("there is no `{name}` in {}", PATH.join(", ")))?;
+    let path = found.ok_or_else(|| format!("`{name}` is not in {}", PATH.join(", ")))?;
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     if SYSTEM.iter().chain(&JOINED).any(|shown| real.starts_with(shown)) {
         return Ok(path);
@@ -102,11 +103,11 @@ impl Tools {
         Ok(Self { bubblewrap })
     }
 
-    /// Checks that a jail can be made here.
+    /// Tests whether a jail can be created here.
     pub(super) fn try_out(&self) -> Result<(), String> {
         let mut command = self.jail();
         command.args(["--", "/usr/bin/env", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+        let mut child = command.spawn().map_err(|error| format!("cannot start bubblewrap: {error}"))?;
         let until = clock::now() + TRIAL;
         let status = loop {
             match child.try_wait() {
@@ -115,7 +116,7 @@ impl Tools {
                 _ => {
                     let _ = child.kill();
                     let _ = child.wait();
-                    return Err("bubblewrap does not work here: it does not end".to_owned());
+                    return Err("bubblewrap does not work here: it does not exit".to_owned());
                 }
             }
         };
@@ -127,7 +128,7 @@ impl Tools {
         Err(format!("bubblewrap does not work here: {}", said.trim()))
     }
 
-    // Everything but the tree and the command. The jail has an environment of its own, and bubblewrap none.
+    // Everything but the tree and the command. The jail has its own environment, and bubblewrap none.
     fn jail(&self) -> Command {
         let mut command = Command::new(&self.bubblewrap);
         command.env_clear().current_dir("/");
@@ -153,7 +154,7 @@ impl Tools {
         command
     }
 
-    /// Puts somebody into a jail.
+    /// Starts a jail.
     pub(super) fn start(&self, prisoner: &Prisoner<'_>) -> Result<Jail, String> {
         let mut command = self.jail();
         for variable in prisoner.env {
@@ -177,7 +178,7 @@ impl Tools {
         ];
         command.args(numbers.map(|number| number.to_string())).arg(prisoner.program).args(prisoner.args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+        let child = command.spawn().map_err(|error| format!("cannot start bubblewrap: {error}"))?;
         drop(sender);
         let mut jail = Jail { child, init: None };
         jail.init = first_process(&mut info);
@@ -185,7 +186,7 @@ impl Tools {
     }
 }
 
-// What bubblewrap says of the first process of the jail, as JSON.
+// Bubblewrap's JSON status about the first process of the jail.
 fn first_process(info: &mut PipeReader) -> Option<u32> {
     let mut text = String::new();
     info.take(4096).read_to_string(&mut text).ok()?;
@@ -194,12 +195,12 @@ fn first_process(info: &mut PipeReader) -> Option<u32> {
 }
 
 impl Jail {
-    /// The process that stands for it here.
+    /// Returns the process that represents it here.
     pub(super) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Ends everything inside, and returns whether it is gone.
+    /// Ends everything inside, and returns whether it has ended.
     pub(super) fn end(&mut self) -> bool {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -221,7 +222,7 @@ impl Drop for Jail {
     }
 }
 
-// A process that has ended may wait for somebody to take note of it.
+// A process that has ended may wait to be reaped.
 fn is_alive(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next().map(str::to_owned));

@@ -1,4 +1,4 @@
-//! Modules of an owner: preview1 to the letter, and the hostile modules of our own guests under the same rules.
+//! Custom modules: exact preview1, and the hostile modules of our own guests under the same rules.
 
 use presets::Preset;
 
@@ -24,7 +24,7 @@ fn a_module_of_the_owner_finds_preview1_to_the_letter() {
     }
 }
 
-// Whatever a module does, the sandbox goes on. (What each probe comes to is different here: other rights, other errors.)
+// Whatever a module does, the sandbox still works. (The outcome of each probe is different here: other rights, other errors.)
 #[test]
 fn t_dos_10_hostile_modules_of_an_owner_end_as_any_program_does() {
     let host = Host::builder().build().unwrap();

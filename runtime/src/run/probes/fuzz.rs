@@ -1,8 +1,8 @@
-//! Random sequences of host calls with random arguments: whatever a guest says, the host answers, and goes on (T-DOS-10).
+//! Random sequences of host calls with random arguments: the host must respond to all of them and continue (T-DOS-10).
 //!
-//! One module makes every call that its input tells it to: a data area first (paths, lists of buffers, noise), then calls of
-//! eighty bytes each, a number and nine arguments. Answers are written over both, so that later calls say things that nobody
-//! thought of. The sequences come from numbers that count up: a failure names the one that finds it again.
+//! One module makes the calls described by its input: first a data area (paths, lists of buffers, noise), then calls of eighty
+//! bytes each, a number and nine arguments. Results overwrite both, so that later calls have unforeseen arguments. The sequences
+//! are derived from consecutive numbers: a failure reports the number that reproduces it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::run::{Command, ExitStatus};
 use crate::sandbox::Sandbox;
 use crate::wasi::PREVIEW1;
 
-/// The calls beyond preview1. `fork` has a probe of its own, and `count` would only end a sequence early.
+/// The calls beyond preview1. `fork` has its own probe, and `count` would only end a sequence early.
 const OWN: [(&str, &str); 24] = [
     ("answer", "ii"),
     ("chmod", "iiii"),
@@ -44,7 +44,7 @@ const OWN: [(&str, &str); 24] = [
 
 const SEQUENCES: u64 = 2_000;
 const CALLS: usize = 30;
-/// A sandbox is looked through after so many sequences.
+/// The sandbox is checked after this many sequences.
 const PER_SANDBOX: u64 = 100;
 
 const DATA_BYTES: usize = 4096;
@@ -63,7 +63,7 @@ fn imports() -> Vec<Import> {
     wasi.chain(own).filter(|import| import.name != "proc_exit").collect()
 }
 
-/// The module that does as its input says.
+/// The module that interprets its input.
 fn module(imports: &[Import]) -> String {
     let mut declared = String::new();
     let (mut opened, mut labels, mut cases) = (String::new(), String::new(), String::new());
@@ -104,7 +104,7 @@ fn module(imports: &[Import]) -> String {
     )
 }
 
-/// Numbers that look random and are the same on every machine.
+/// Pseudo-random numbers that are the same on every machine.
 struct Numbers(u64);
 
 impl Numbers {
@@ -126,7 +126,7 @@ impl Numbers {
     fn argument(&mut self, kind: char) -> u64 {
         const EDGES: [u64; 10] =
             [0, 1, 65_535, 131_068, 131_071, 131_072, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x7FFF_FFFF_FFFF_FFFF];
-        // Not KILL, which is how a process ends whose call made the host panic.
+        // Not KILL, which is the signal of a process whose call made the host panic.
         const SIGNALS: [u64; 9] = [0, 1, 2, 13, 15, 17, 64, 65, 0xFFFF_FFFF];
         match (kind, self.below(8)) {
             ('s', _) => self.one_of(&SIGNALS),
@@ -175,7 +175,7 @@ fn t_dos_10_no_sequence_of_calls_makes_the_host_panic() {
     let imports = imports();
     let host = Host::builder().build().unwrap();
     let prepared = host.prepared_from_text(&module(&imports));
-    // A sequence that waits for itself is ended soon; how far one comes does not matter.
+    // A sequence that waits for itself is ended soon; its length does not matter.
     let limits = Overrides {
         wall: Some(WallTime(Duration::from_millis(20))),
         compute: Some(50_000_000),

@@ -1,4 +1,4 @@
-//! Commands whose changes take long to store: that time is the command's own, and what cannot be stored in it is rolled back.
+//! Commands whose changes take long to store: that time counts as the command's own, and changes that do not fit are rolled back.
 
 use abi::WaitStatus;
 use sqlite_fs::ROOT;
@@ -6,10 +6,10 @@ use sqlite_fs::ROOT;
 use super::*;
 use crate::process::Job;
 
-/// More than anything else here takes of memory.
+/// More memory than anything else here.
 const MUCH: u64 = 250 << 20;
 
-/// Writes a file twice, so that the commit has checksums to compute again; stops where a deadline stops it.
+/// Writes a file twice, so that the commit has to recompute checksums; stops at the deadline.
 fn write_twice(job: &Job, bytes: u64) {
     let rows = job.view.transaction();
     let (home, _) = rows.lookup(ROOT, "tmp").unwrap();
@@ -33,7 +33,7 @@ fn t_dos_02_changes_that_cannot_be_stored_in_time_are_rolled_back() {
     let directory = tempfile::tempdir().unwrap();
     let sandbox = in_a_file(&directory);
     sandbox.fs().write("/before", "1").unwrap();
-    // Waits in memory for the next transaction.
+    // Queued in memory for the next transaction.
     sandbox.fs().read("/before").unwrap();
     let output = sandbox
         .run_with(Command::bash("a probe").limits(wall(1_000)), |job, _, _| {
@@ -64,7 +64,7 @@ fn t_dos_02_time_to_store_the_changes_is_reserved_while_the_command_runs() {
     let output = sandbox
         .run_with(Command::bash("a probe"), |job, _, _| {
             write_twice(job, 64 << 20);
-            // The tick sees it.
+            // The tick detects it.
             while job.meter.deadline() == job.meter.end() {
                 std::hint::spin_loop();
             }
@@ -75,8 +75,8 @@ fn t_dos_02_time_to_store_the_changes_is_reserved_while_the_command_runs() {
     assert_eq!(sandbox.fs().metadata("/tmp/large").unwrap().size, 64 << 20);
 }
 
-// What was there before the command is as it was, also where the command changed all of it, and the calls of the library that
-// were recorded with it are not lost.
+// The state before the command is unchanged, even if the command changed all of it, and the library calls recorded with it are
+// not lost.
 #[test]
 fn t_dos_07_a_rollback_needs_no_memory_for_what_was_there() {
     let directory = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ fn t_dos_07_a_rollback_needs_no_memory_for_what_was_there() {
     let before = peak();
     let output = fill(Command::bash("a probe").rollback_on_failure(), 7, 1);
     let memory = peak() - before;
-    // Other tests run beside this one.
+    // Other tests run concurrently.
     assert!(memory < MUCH >> 21, "{memory} MB");
     assert_eq!(output.status, ExitStatus::Exited(1));
     let run = sandbox.history_run(output.run).unwrap().unwrap();
@@ -111,7 +111,7 @@ fn t_dos_07_a_rollback_needs_no_memory_for_what_was_there() {
     assert_eq!(sandbox.check().unwrap(), []);
 }
 
-/// The most that the process had in memory so far, in MiB.
+/// Returns the process's peak memory, in MiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,5 +1,5 @@
-//! Hostile preview1 modules, each under the three presets: the errno, the trap or the limit that it must come to, and after it a
-//! sandbox that is as it was (W01 and on of the threat model).
+//! Hostile preview1 modules, each under the three presets: the expected errno, trap or limit, and an unchanged sandbox afterwards
+//! (W01 and on of the threat model).
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::sandbox::Sandbox;
 
 const SENTINEL: &str = "what was there before";
 
-/// What a module comes to.
+/// The expected outcome of a module.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Class {
-    /// It exits; 0 when every call was answered as it should be.
+    /// It exits; 0 if every call returned the expected result.
     Exit(u8),
     /// A trap, as a signal.
     Signal(u8),
-    /// A trap for want of stack, which names the limit.
+    /// A stack-overflow trap, which reports the limit.
     Stack,
     /// A limit of the command.
     Limit(LimitName),
 }
 
-/// Those that do not simply exit with 0.
+/// The modules that do not simply exit with 0.
 const CLASSES: &[(&str, Class)] = &[
     ("w13-poll-for-ever", Class::Limit(LimitName::Wall)),
     ("w14-poll-until-the-end-of-time", Class::Limit(LimitName::Wall)),
@@ -46,7 +46,7 @@ fn class_of(name: &str) -> Class {
     CLASSES.iter().find(|(known, _)| *known == name).map_or(Class::Exit(0), |(_, class)| *class)
 }
 
-// The limits that a module is to meet are tightened, so that it meets them soon.
+// The limits that a module must reach are lowered, so that it reaches them soon.
 fn limits_for(name: &str) -> Overrides {
     let mut limits = Overrides::default();
     match (name, class_of(name)) {
@@ -58,7 +58,7 @@ fn limits_for(name: &str) -> Overrides {
     limits
 }
 
-// Those of the disk belong to the sandbox, not to a command.
+// Disk limits belong to the sandbox, not to a command.
 fn disk_for(name: &str) -> Overrides {
     match name {
         "w55-many-files" => Overrides { inodes: Some(100), ..Overrides::default() },
@@ -124,7 +124,7 @@ fn t_dos_10_hostile_modules_come_to_their_class_under_every_preset() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-// What a module does before it begins counts as what it does afterwards.
+// The effects of a start function count like those of the entry.
 #[test]
 fn t_dos_01_a_start_function_is_under_the_same_limits() {
     let host = Host::builder().build().unwrap();
@@ -147,7 +147,7 @@ fn t_dos_01_a_start_function_is_under_the_same_limits() {
     }
 }
 
-// Modules that a host cannot give what they want, or that lie about themselves.
+// Modules whose requirements the host cannot meet, or with false declarations.
 #[test]
 fn t_iso_01_modules_that_do_not_fit_end_alone() {
     let host = Host::builder().build().unwrap();
@@ -184,7 +184,7 @@ fn t_iso_01_modules_that_do_not_fit_end_alone() {
     }
 }
 
-// T-DOS-03: where an engine keeps no places ready, nothing but the limit of memory ends a table.
+// T-DOS-03: without preallocated slots, only the memory limit bounds a table.
 #[test]
 fn t_dos_03_tables_are_memory() {
     let host = Host::builder().unpooled().build().unwrap();
@@ -199,7 +199,7 @@ fn t_dos_03_tables_are_memory() {
     assert!(output.usage.memory_peak > 8 << 20, "{}", output.usage.memory_peak);
 }
 
-// T-ISO-05, T-ISO-01: what is not offered cannot be linked.
+// T-ISO-05, T-ISO-01: functions that are not offered cannot be linked.
 #[test]
 fn t_iso_01_unknown_imports_are_refused() {
     let host = Host::builder().build().unwrap();

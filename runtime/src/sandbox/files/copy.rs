@@ -1,11 +1,11 @@
-//! A copy of a file or a tree as `cp` makes it: where it goes is decided in the transaction that makes it.
+//! A copy of a file or a tree, like `cp`: its destination is determined in the transaction that creates it.
 
 use super::{Files, between, not_into_itself};
 use crate::Error;
 
 impl Files<'_> {
-    /// Copies a file, or a directory with all below it if `recursive`, and returns the path of the copy. If `to` is a directory or ends with a
-    /// slash, the copy goes inside.
+    /// Copies a file, or a directory with everything below it if `recursive`, and returns the path of the copy. If `to` is a
+    /// directory or ends with a slash, the copy is placed inside.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/a/b", "text").file("/c/d", "").open()?;
@@ -16,7 +16,8 @@ impl Files<'_> {
     ///
     /// # Errors
     ///
-    /// Returns an error if `from` is a directory and not `recursive`, `to` is inside it, or it does not fit the quota: then nothing is copied.
+    /// Returns an error if `from` is a directory and not `recursive`, `to` is inside it, or it exceeds the quota; nothing is
+    /// copied then.
     pub fn copy_into(&self, from: &str, to: &str, recursive: bool) -> Result<String, Error> {
         self.change(between("copy_files", from, to), |fs| {
             let is_directory = |path: &str| fs.metadata(path).map(|stat| stat.is_dir());

@@ -1,4 +1,4 @@
-//! What is more than one operation on files and still one transaction: a signal or a kill leaves all of it or nothing.
+//! Operations on many files in one transaction: a signal or a kill leaves all of it or nothing.
 
 use std::io::{self, Read};
 
@@ -11,13 +11,13 @@ use crate::Error;
 use crate::history::LibraryCall as Call;
 use crate::vfs::View;
 
-/// Read and stored at a time.
+/// Number of bytes read and stored at once.
 const PIECE: usize = 256 << 10;
 
-/// Paths that a row of the history names when many files are written.
+/// Maximum number of paths listed in a history row.
 const NAMED: usize = 100;
 
-/// The content of a new file, read while it is stored: however much there is, little of it is in memory.
+/// The content of a new file, streamed with little memory.
 ///
 /// ```
 /// # use sandlite_runtime::{Content, Sandbox};
@@ -32,13 +32,13 @@ pub struct Content {
 }
 
 impl Content {
-    /// Whatever the reader has until its end.
+    /// Creates content from a reader, up to its end.
     #[must_use]
     pub fn new(reader: impl Read + Send + 'static) -> Self {
         Self { reader: Box::new(reader), bytes: None }
     }
 
-    /// Announces how many bytes there are: content that does not fit is refused before any of it is read.
+    /// Announces the size: content that does not fit is rejected before it is read.
     #[must_use]
     pub fn announced(mut self, bytes: u64) -> Self {
         self.bytes = Some(bytes);
@@ -55,12 +55,12 @@ impl Content {
         }
     }
 
-    /// Refuses announced content that cannot fit.
+    /// Rejects announced content that cannot fit.
     fn admit(&self, path: &str, room: Room) -> Result<(), Error> {
         self.bytes.map_or(Ok(()), |bytes| room.admit(path, bytes))
     }
 
-    /// Writes everything to a file, piece by piece, creating the directories above it.
+    /// Writes everything to a file, piece by piece, creating missing parent directories.
     pub(in crate::sandbox) fn write(mut self, view: &View<Transaction>, limits: &Limits, path: &str) -> Result<u64, Error> {
         let fs = view.fs();
         let room = Room::of(view, limits, path)?;
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Content {
     }
 }
 
-/// What one more file may have.
+/// The maximum size of one more file.
 #[derive(Clone, Copy)]
 struct Room {
     file: ByteSize,
@@ -106,7 +106,7 @@ struct Room {
 }
 
 impl Room {
-    /// What is left in a run once the file at `path`, if there is one, is replaced.
+    /// Returns the remaining space in a run after the file at `path`, if any, is replaced.
     fn of(view: &View<Transaction>, limits: &Limits, path: &str) -> Result<Self, Error> {
         let used = view.transaction().used().map_err(sqlite_fs::Error::from)?.bytes;
         let replaced = view.fs().metadata(path).ok().filter(sqlite_fs::Stat::is_file).map_or(0, |stat| stat.size);
@@ -127,11 +127,11 @@ impl Room {
 }
 
 impl Files<'_> {
-    /// Writes a file from a reader, creating the directories above it, and returns how many bytes it has.
+    /// Writes a file from a reader, creating missing parent directories, and returns its size.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::TooLarge`] if it does not fit the quota, [`Error::Input`] if the reader fails; then nothing changes.
+    /// Returns [`Error::TooLarge`] if it exceeds the quota, and [`Error::Input`] if the reader fails; nothing is changed then.
     pub fn write_from(&self, path: &str, content: impl Into<Content>) -> Result<u64, Error> {
         let content = content.into();
         let call = Call::new("write_file", path, json!({ "path": path, "contentLength": content.bytes }));
@@ -141,7 +141,7 @@ impl Files<'_> {
         })
     }
 
-    /// Writes many files, creating the directories above them, in one transaction.
+    /// Writes many files, creating missing parent directories, in one transaction.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -152,7 +152,7 @@ impl Files<'_> {
     ///
     /// # Errors
     ///
-    /// As [`write_from`](Self::write_from): then none is written.
+    /// Returns the errors of [`write_from`](Self::write_from); none is written then.
     pub fn write_all(&self, files: Vec<(String, Content)>) -> Result<(), Error> {
         let named: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).take(NAMED).collect();
         let call = Call::new("write_files", &named.join(" "), json!({ "paths": named, "count": files.len() }));
@@ -162,7 +162,7 @@ impl Files<'_> {
         })
     }
 
-    /// Copies a directory with all below it. Named pipes are left out: they have nothing to copy.
+    /// Copies a directory with everything below it. Named pipes are skipped because they have no content.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/a/b/c", "text").open()?;
@@ -173,7 +173,7 @@ impl Files<'_> {
     ///
     /// # Errors
     ///
-    /// When `from` is not a directory, `to` is inside it, or it does not fit the quota: then nothing is copied.
+    /// Returns an error if `from` is not a directory, `to` is inside it, or it exceeds the quota; nothing is copied then.
     pub fn copy_dir_all(&self, from: &str, to: &str) -> Result<(), Error> {
         self.change(between("copy_directory", from, to), |fs| {
             not_into_itself(from, to)?;
@@ -181,11 +181,11 @@ impl Files<'_> {
         })
     }
 
-    /// Removes files, links and directories with all below them.
+    /// Removes files, links and directories with everything below them.
     ///
     /// # Errors
     ///
-    /// When one of them does not exist: then nothing is removed.
+    /// Returns an error if one of them does not exist; nothing is removed then.
     pub fn remove_all(&self, paths: &[String]) -> Result<(), Error> {
         let [path] = paths else {
             let call = Call::new("delete_files", &paths.join(" "), json!({ "paths": paths }));
@@ -195,11 +195,11 @@ impl Files<'_> {
         self.change(about(name, path), |fs| Ok(fs.remove(path).map(drop)?))
     }
 
-    /// Creates directories and those above them.
+    /// Creates directories and their missing parents.
     ///
     /// # Errors
     ///
-    /// When something else has the name of one: then none is created.
+    /// Returns an error if one of the paths exists and is not a directory; none is created then.
     pub fn create_dirs(&self, paths: &[String]) -> Result<(), Error> {
         let [path] = paths else {
             let call = Call::new("create_directories", &paths.join(" "), json!({ "paths": paths }));

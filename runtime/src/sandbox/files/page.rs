@@ -1,4 +1,4 @@
-//! The files of a sandbox in pages: as much of the tree is held as one directory of each level, whatever its size.
+//! The files of a sandbox in pages: only one directory per level is in memory, whatever the size of the tree.
 
 use std::cmp::Ordering;
 
@@ -8,24 +8,24 @@ use super::{Files, about};
 use crate::Error;
 use crate::vfs::View;
 
-/// Most files of one page, and the bytes of their paths together.
+/// Maximum number of files on a page, and maximum size of their paths.
 const PAGE_FILES: usize = 200;
 const PAGE_BYTES: usize = 64 << 10;
-/// Longest path, as the tree itself has it.
+/// Maximum length of a path, as in the tree itself.
 const MAX_PATH: usize = 4096;
 
-/// Some of the files of a sandbox.
+/// A page of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilePage {
-    /// Absolute paths and sizes of ordinary files, directory by directory, names sorted.
+    /// Absolute paths and sizes of regular files, directory by directory, sorted by name.
     pub files: Vec<(String, u64)>,
     /// Whether there are more after them.
     pub more: bool,
 }
 
 impl Files<'_> {
-    /// Returns the ordinary files that come after a path, in the order of a walk: at most 200, and at most 64 KB of paths. The last one is
-    /// the `after` of the next page.
+    /// Returns the regular files after a path, in walk order: at most 200, and at most 64 KB of paths. The last one is the
+    /// `after` of the next page.
     ///
     /// # Errors
     ///
@@ -64,12 +64,12 @@ fn page(fs: &Fs<'_, View<Reader>>, after: Option<&str>) -> Result<FilePage, Erro
     Ok(page)
 }
 
-/// Where a path is, seen from the path that the page comes after.
+/// The position of a path relative to the start of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// With everything below it.
     Before,
-    /// It is a directory above that path.
+    /// It is a parent directory of that path.
     Above,
     After,
 }

@@ -1,13 +1,13 @@
-//! JSON values as a schema compares them: numbers by what they are worth, not by how they are written.
+//! JSON values as compared by a schema: numbers by value, not by notation.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// How far a quotient may be from a whole number: decimal fractions are not exact in binary.
+/// Tolerance for a quotient to be a whole number, because decimal fractions are not exact in binary.
 const TOLERANCE: f64 = 1e-9;
 
-/// Whether a value is of a type.
+/// Returns whether a value has a type.
 pub(super) fn is_a(kind: &str, value: &Value) -> bool {
     match kind {
         "array" => value.is_array(),
@@ -20,7 +20,7 @@ pub(super) fn is_a(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// The type of a value.
+/// Returns the type of a value.
 pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -44,7 +44,7 @@ pub(super) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Whether a number is a multiple of another, which is not 0.
+/// Returns whether a number is a multiple of another, which is not 0.
 pub(super) fn is_multiple(value: &Value, step: &Value) -> bool {
     if let (Some(value), Some(step)) = (integer(value), integer(step)) {
         return value.checked_rem(step) == Some(0);
@@ -54,7 +54,7 @@ pub(super) fn is_multiple(value: &Value, step: &Value) -> bool {
     (quotient - quotient.round()).abs() <= TOLERANCE * quotient.abs().max(1.0)
 }
 
-/// A text that two values have in common if they are equal.
+/// Returns a text that is the same for equal values.
 pub(super) fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);

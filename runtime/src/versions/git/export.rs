@@ -1,4 +1,4 @@
-//! A repository or bundle of the versions: one commit for each that changed files. Only what a version changed is read.
+//! Exports the versions as a repository or bundle: one commit for each that changed files. Only changed files are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use git::{Id, Kind, Mode, NewRepository, PackWriter, Packed, Reference, Tag, enc
 use sqlite_fs::path::{Last, Tree as _};
 use sqlite_fs::{ChangeKind, FileType, FsError, Reader, Step, Version, VersionKind, Volume as _};
 
-use super::{describe, signature};
+use super::{describe, is_imported, settle, signature};
 use crate::versions::compare::is_at_or_below;
 use crate::versions::{LoggedVersion, Versions};
 use crate::vfs::{Node, ROOT_NODE, Scope, View, export_tree};
@@ -16,53 +16,56 @@ use crate::{Error, NewFile};
 
 /// The branch.
 const BRANCH: &str = "main";
-/// A larger file is read in pieces, and no difference from its last content is looked for.
+/// Larger files are read in pieces, without deltas against their last content.
 const SMALL_BYTES: u64 = 1 << 20;
-/// Paths that are named as left out.
+/// Maximum number of listed skipped paths.
 const SKIPPED_MAX: usize = 1_000;
-/// From so many changes on, a list of them may not be complete.
+/// From this number of changes on, a list may be incomplete.
 const CHANGES_MAX: usize = 100_000;
 
-/// What [`Versions::git_export`] writes.
+/// The form that [`Versions::git_export`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GitForm {
     /// A directory with the files of the newest version and a `.git`.
     Repository,
-    /// A repository without files.
+    /// A bare repository.
     Bare,
     /// One file that can be cloned and fetched from.
     Bundle,
 }
 
-/// How to export versions to git.
+/// Options of an export to git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitExport {
     /// The directory that becomes the root of the repository.
     pub path: String,
-    /// What to write.
+    /// The form.
     pub form: GitForm,
+    /// Whether the checkpoints are the commits, with their messages, and not the versions. Imported commits stay, and there are no tags.
+    pub checkpoints: bool,
 }
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct GitExported {
     /// The newest commit, in hexadecimal.
     pub head: String,
-    /// Commits: one for each version that changed files below the path.
+    /// Number of commits: one for each version that changed files below the path.
     pub commits: u64,
-    /// Tags: one for each checkpoint.
+    /// Number of tags: one for each checkpoint.
     pub tags: u64,
-    /// Objects.
+    /// Number of objects.
     pub objects: u64,
-    /// Bytes of the pack.
+    /// Size of the pack, in bytes.
     pub bytes: u64,
-    /// The oldest version that is part of it; what came before was pruned, or another program has overwritten it.
+    /// The oldest included version; earlier ones were pruned, or another program has overwritten them.
     pub first_version: i64,
-    /// Paths that git cannot hold (named pipes, names such as `.git`), and links that lead out of the working tree, at most 1000.
+    /// Paths that git cannot represent (named pipes, names such as `.git`), and links that lead out of the working tree, at most
+    /// 1000.
     pub skipped: Vec<String>,
 }
 
-/// A directory as it was last written.
+/// A directory as last written.
 #[derive(Default)]
 struct Directory {
     entries: BTreeMap<String, Child>,
@@ -80,7 +83,7 @@ impl Directory {
         self.is_changed = true;
         let Some((name, rest)) = path.split_once('/') else {
             match child {
-                // What is in a directory is listed by itself.
+                // The content of a directory is listed separately.
                 Some(Child::Directory(_)) if matches!(self.entries.get(path), Some(Child::Directory(_))) => {}
                 Some(child) => drop(self.entries.insert(path.to_owned(), child)),
                 None => drop(self.entries.remove(path)),
@@ -112,7 +115,7 @@ impl Directory {
         }
     }
 
-    /// Writes the trees that changed; `None` for a directory without files, of which git has none.
+    /// Writes the changed trees; `None` for a directory without files, which git cannot represent.
     fn store(&mut self, pack: &mut PackWriter) -> Result<Option<Id>, Error> {
         if !self.is_changed {
             return Ok(self.stored.as_ref().map(|(id, _)| *id));
@@ -148,11 +151,12 @@ impl Directory {
     }
 }
 
-/// An export under way.
+/// An export in progress.
 struct Export<'a> {
     versions: Versions<'a>,
     reader: Reader,
     top: String,
+    checkpoints: bool,
     pack: PackWriter,
     root: Directory,
     /// The last commit and its tree.
@@ -173,9 +177,8 @@ struct Finished {
 }
 
 impl Versions<'_> {
-    /// Writes a git repository or bundle with one commit for each version that changed files, and a tag for each checkpoint.
-    /// The same sandbox gives the same hashes. Of permissions, git keeps whether a file can be executed.
-    ///
+    /// Writes a git repository or bundle with one commit for each version that changed files, and a tag for each checkpoint. The
+    /// same sandbox produces the same hashes. Of permissions, git keeps only the executable bit.
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
     /// # use sandlite_runtime::{GitExport, GitForm};
@@ -183,40 +186,43 @@ impl Versions<'_> {
     /// sandbox.bash("mkdir /src; echo one > /src/note")?;
     /// sandbox.bash("echo two > /src/note")?;
     /// let path = directory.path().join("src.bundle");
-    /// let exported = sandbox.versions().git_export(&path, &GitExport { path: "/src".to_owned(), form: GitForm::of(&path) })?;
+    /// let exported = sandbox.versions().git_export(&path, &GitExport { checkpoints: false, path: "/src".to_owned(), form: GitForm::of(&path) })?;
     /// assert_eq!(exported.commits, 2);
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if no version has files below the path, or an error if something is at the target or it cannot
-    /// be written: then nothing is.
+    /// Returns [`Error::Invalid`] if no version has files below the path, and an error if the target exists or cannot be written;
+    /// nothing is written then.
     pub fn git_export(&self, to: &Path, options: &GitExport) -> Result<GitExported, Error> {
         if to.symlink_metadata().is_ok() {
-            let reason = format!("cannot export to `{}`: it exists; name a path that does not exist", to.display());
+            let reason = format!("cannot export to `{}`: it already exists; name a new path", to.display());
             return Err(Error::Invalid(reason));
         }
         let top = self.sandbox.agent().absolute(&options.path)?;
         if top.split('/').any(|name| name == "..") {
-            return Err(Error::Invalid(format!("invalid path `{top}`: it has `..`")));
+            return Err(Error::Invalid(format!("invalid path `{top}`: it contains `..`")));
         }
         let new = NewFile::beside(to)?;
         let exported = match options.form {
-            GitForm::Bundle => self.export_bundle(new.path(), top)?,
-            GitForm::Bare => self.export_repository(new.path(), NewRepository::create(new.path(), true)?, top, false)?,
+            GitForm::Bundle => self.export_bundle(new.path(), (top, options.checkpoints))?,
+            GitForm::Bare => {
+                let repository = NewRepository::create(new.path(), true)?;
+                self.export_repository(new.path(), repository, (top, options.checkpoints), false)?
+            }
             GitForm::Repository => {
                 let repository = NewRepository::create(&new.path().join(".git"), false)?;
-                self.export_repository(new.path(), repository, top, true)?
+                self.export_repository(new.path(), repository, (top, options.checkpoints), true)?
             }
         };
         new.publish()?;
         Ok(exported)
     }
 
-    fn export_bundle(&self, path: &Path, top: String) -> Result<GitExported, Error> {
+    fn export_bundle(&self, path: &Path, what: (String, bool)) -> Result<GitExported, Error> {
         let packing = path.with_extension("pack");
-        let finished = self.export_commits(PackWriter::create(&packing)?, top)?;
+        let finished = self.export_commits(PackWriter::create(&packing)?, what)?;
         let head = finished.references.first().map(|branch| Reference { name: "HEAD".to_owned(), ..branch.clone() });
         let references: Vec<Reference> = head.into_iter().chain(finished.references).collect();
         git::write_bundle(path, &references, &packing)?;
@@ -227,11 +233,11 @@ impl Versions<'_> {
         &self,
         path: &Path,
         repository: NewRepository,
-        top: String,
+        (top, checkpoints): (String, bool),
         with_files: bool,
     ) -> Result<GitExported, Error> {
         let Finished { mut exported, packed, references, files, newest } =
-            self.export_commits(repository.pack()?, top.clone())?;
+            self.export_commits(repository.pack()?, (top.clone(), checkpoints))?;
         if with_files {
             repository.write_index(files)?;
             let copied = export_tree(&self.stored(newest)?, &top, path, &is_dot_git)?;
@@ -243,17 +249,18 @@ impl Versions<'_> {
         Ok(exported)
     }
 
-    // What a version stored, without mounts: those are not part of it.
+    // The stored content of a version, without mounts, which are not part of it.
     fn stored(&self, version: i64) -> Result<View<Reader>, Error> {
         let scope = Scope { mounts: Arc::from([]), ..self.sandbox.scope.clone() };
         self.sandbox.recorder.at(&scope, version)
     }
 
-    fn export_commits(&self, pack: PackWriter, top: String) -> Result<Finished, Error> {
+    fn export_commits(&self, pack: PackWriter, (top, checkpoints): (String, bool)) -> Result<Finished, Error> {
         let mut export = Export {
             versions: *self,
             reader: self.reader()?,
             top,
+            checkpoints,
             pack,
             root: Directory::default(),
             head: None,
@@ -273,7 +280,7 @@ impl Versions<'_> {
         export.finish(first_version, previous.map_or(0, |(number, _)| number))
     }
 
-    // The versions, oldest first. What another program has overwritten is unknown before that.
+    // The versions, oldest first. States that another program overwrote are unknown before that.
     fn exportable(&self) -> Result<Vec<Version>, Error> {
         let reader = self.reader()?;
         let mut before = self.sandbox.at.map(|at| at + 1);
@@ -298,7 +305,7 @@ fn failed(path: &str) -> impl Fn(FsError) -> Error + '_ {
 }
 
 impl Export<'_> {
-    /// Makes a commit of a version, if it has other files than the one before.
+    /// Creates a commit of a version, if its files differ from the previous one.
     fn take(&mut self, version: Version, view: &View<Reader>, previous: Option<&(i64, View<Reader>)>) -> Result<(), Error> {
         match previous {
             None => self.read_everything(view)?,
@@ -309,10 +316,15 @@ impl Export<'_> {
         }
         let is_first = previous.is_none();
         let labels = version.labels.clone();
+        let run = version.call.map(|call| self.versions.run(call)).transpose()?.flatten();
+        let is_commit = !self.checkpoints || !labels.is_empty() || run.as_ref().is_some_and(is_imported);
+        if !is_commit {
+            return Ok(());
+        }
         let tree = self.root.store(&mut self.pack)?;
         let tree = match (tree, self.head) {
             (Some(tree), head) if head.is_none_or(|(_, before)| before != tree) => Some(tree),
-            // All files are gone.
+            // All files were removed.
             (None, Some(_)) => {
                 let empty = self.pack.add(Kind::Tree, b"")?;
                 self.head.is_some_and(|(_, before)| before != empty).then_some(empty)
@@ -320,8 +332,11 @@ impl Export<'_> {
             _ => None,
         };
         if let Some(tree) = tree {
-            let run = version.call.map(|call| self.versions.run(call)).transpose()?.flatten();
-            let described = describe(&LoggedVersion { version, run }, is_first);
+            let logged = LoggedVersion { version, run };
+            let described = match self.checkpoints {
+                true => settle(&logged, self.said(&labels)?),
+                false => describe(&logged, is_first),
+            };
             let commit = git::Commit {
                 tree,
                 parents: self.head.iter().map(|(commit, _)| *commit).collect(),
@@ -333,7 +348,16 @@ impl Export<'_> {
             self.head = Some((id, tree));
             self.commits += 1;
         }
-        self.tag(&labels)
+        if self.checkpoints { Ok(()) } else { self.tag(&labels) }
+    }
+
+    // What the newest checkpoint of these names says, and when it was made.
+    fn said(&self, labels: &[String]) -> Result<Option<(String, i64)>, Error> {
+        let named = self.versions.checkpoints()?.into_iter().filter(|known| labels.contains(&known.name));
+        let newest = named.max_by_key(|known| known.time);
+        Ok(newest.map(|known| {
+            (known.message.filter(|text| !text.trim().is_empty()).unwrap_or(known.name), known.time / 1_000_000_000)
+        }))
     }
 
     fn tag(&mut self, labels: &[String]) -> Result<(), Error> {
@@ -343,7 +367,7 @@ impl Export<'_> {
             let is_taken = |name: &str| {
                 self.tags.iter().any(|known| {
                     let known = known.name.trim_start_matches("refs/tags/");
-                    // A name cannot be a directory of others as well.
+                    // A name cannot also be a directory.
                     known == name || known.starts_with(&format!("{name}/")) || name.starts_with(&format!("{known}/"))
                 })
             };
@@ -364,7 +388,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    // The paths that a version changed; `None` if there are too many to be listed.
+    // The changed paths of a version; `None` if there are too many to list.
     fn changed(&self, before: i64, version: i64) -> Result<Option<Vec<String>>, Error> {
         let (changes, is_complete) = self.reader.changes(before, Some(version))?;
         if !is_complete || changes.len() >= CHANGES_MAX {
@@ -405,11 +429,11 @@ impl Export<'_> {
         }
     }
 
-    // Brings one path to what it is in a version.
+    // Updates one path to its state in a version.
     fn read_one(&mut self, view: &View<Reader>, path: &str, old: Option<&View<Reader>>) -> Result<(), Error> {
         let Some(relative) = self.relative(path) else { return Ok(()) };
         let (node, kind) = match view.find(ROOT_NODE, path, Last::NoFollow) {
-            // The world around the rows is in every sandbox.
+            // The fixed world is in every sandbox.
             Ok((node @ Node::Row(_), kind)) => (node, kind),
             Ok(_) | Err(FsError::NoEntry | FsError::NotDirectory) => {
                 self.root.put(&relative, None);
@@ -462,13 +486,13 @@ impl Export<'_> {
         let before = self.root.leaf(relative).zip(old).and_then(|(id, old)| {
             let is_small = old.fs().symlink_metadata(path).is_ok_and(|stat| stat.is_file() && stat.size <= SMALL_BYTES);
             let bytes = old.fs().read(path).ok().filter(|_| is_small)?;
-            // A difference from other bytes would be another object.
+            // A delta of other bytes would be another object.
             (Id::of(Kind::Blob, &bytes) == id).then_some((id, bytes))
         });
         Ok(self.pack.add_like(Kind::Blob, &bytes, before.as_ref().map(|(id, bytes)| (*id, bytes.as_slice())))?)
     }
 
-    // The path in the repository; `None` for what is not in it, and for its root.
+    // The path in the repository; `None` if it is not in it, and for its root.
     fn relative(&self, path: &str) -> Option<String> {
         if !is_at_or_below(path, &self.top) {
             return None;
@@ -479,7 +503,7 @@ impl Export<'_> {
 
     fn finish(self, first_version: i64, newest: i64) -> Result<Finished, Error> {
         let Some((head, _)) = self.head else {
-            return Err(Error::Invalid(format!("cannot export `{}`: no version has files there", self.top)));
+            return Err(Error::Invalid(format!("cannot export `{}`: no version has files below it", self.top)));
         };
         let packed = self.pack.finish()?;
         let exported = GitExported {

@@ -1,4 +1,4 @@
-//! Versions of commits: each commit of a branch's first-parent history becomes a run that makes the files what they were in it.
+//! Imports commits as versions: each commit of a branch's first-parent history becomes a run that sets the files to its state.
 //!
 //! Everything is read and checked before anything is changed, so that a damaged or hostile repository changes nothing.
 
@@ -15,46 +15,46 @@ use crate::versions::{Versions, reference};
 use crate::vfs::View;
 use crate::{Cancel, Error};
 
-/// Commits that are imported at most.
+/// Maximum number of commits.
 const COMMITS_MAX: usize = 100_000;
-/// Files and directories that all commits together change at most.
+/// Maximum number of files and directories changed by all commits together.
 const CHANGES_MAX: u64 = 50_000_000;
-/// Directories above a file at most; the quota may allow fewer.
+/// Maximum depth of a file; the quota may allow less.
 const DEPTH_MAX: usize = 250;
-/// Longest target of a link.
+/// Maximum length of a link's target.
 const TARGET_MAX: u64 = 4095;
-/// Files that are named when they are in the way.
+/// Maximum number of listed conflicting files.
 const NAMED: usize = 5;
-/// Longest subject of a row.
+/// Maximum length of a row's subject.
 const SUBJECT: usize = 200;
 
-/// How to import commits.
+/// Options of an import from git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitImport {
     /// The branch, tag or commit whose history is imported; defaults to `HEAD`.
     pub reference: Option<String>,
-    /// The directory that takes the files.
+    /// The destination directory.
     pub into: String,
-    /// Import only so many commits, the newest; the first of them brings all its files.
+    /// Import only this many of the newest commits; the first of them contains all its files.
     pub depth: Option<u64>,
 }
 
-/// What an import made.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct GitImported {
     /// The newest commit, in hexadecimal.
     pub head: String,
-    /// Commits that were imported.
+    /// Number of imported commits.
     pub commits: u64,
-    /// Versions that they made; a commit that changes no file makes none.
+    /// Number of created versions; a commit that changes no file creates none.
     pub versions: u64,
-    /// Files and links of the newest commit.
+    /// Number of files and links of the newest commit.
     pub files: u64,
-    /// Bytes of those.
+    /// Their size, in bytes.
     pub bytes: u64,
-    /// Checkpoints that were made of tags.
+    /// Checkpoints created from tags.
     pub checkpoints: Vec<String>,
-    /// Tags that could not be checkpoints: their name is taken, or means something else.
+    /// Tags without a checkpoint: their name exists, or is reserved.
     pub skipped: Vec<String>,
 }
 
@@ -65,12 +65,12 @@ enum Change<'a> {
     Put { path: &'a str, entry: &'a TreeEntry, before: Option<&'a TreeEntry> },
 }
 
-/// Tags with the commits they lead to and their messages.
+/// Tags with their commits and messages.
 type Tags = BTreeMap<String, (Id, Option<String>)>;
 
 type Take<'t> = dyn FnMut(Change<'_>) -> Result<(), Error> + 't;
 
-/// The trees of a repository, compared without what they have in common.
+/// The trees of a repository, compared without their common parts.
 struct Trees<'a> {
     repository: &'a Repository,
     cancel: &'a Cancel,
@@ -87,7 +87,7 @@ impl Trees<'_> {
             return Ok(());
         }
         if depth > DEPTH_MAX {
-            return Err(git::Error::TooLarge(format!("more than {DEPTH_MAX} directories are nested")).into());
+            return Err(git::Error::TooLarge(format!("directories nested deeper than {DEPTH_MAX}")).into());
         }
         if self.cancel.is_killed() {
             return Err(git::Error::Interrupted.into());
@@ -95,7 +95,7 @@ impl Trees<'_> {
         let (old, new) = (self.list(old)?, self.list(new)?);
         let child = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
         let directory = |entry: Option<&TreeEntry>| entry.filter(|entry| entry.mode == Mode::Directory).map(|entry| entry.id);
-        // What goes, goes first: something else may take its place.
+        // Removals come first, because something else may take their place.
         for (name, before) in &old {
             let after = new.get(name);
             if is_kept(before, after) {
@@ -126,7 +126,7 @@ impl Trees<'_> {
     }
 }
 
-// Whether an entry is changed in place; another kind of file takes its place otherwise.
+// Whether an entry is changed in place; otherwise another type of file replaces it.
 fn is_kept(before: &TreeEntry, after: Option<&TreeEntry>) -> bool {
     let kind = |mode: Mode| match mode {
         Mode::File | Mode::Executable => 0,
@@ -137,7 +137,7 @@ fn is_kept(before: &TreeEntry, after: Option<&TreeEntry>) -> bool {
     after.is_some_and(|after| kind(before.mode) == kind(after.mode))
 }
 
-/// What the files take at some commit, and what they take at most.
+/// The size of the files at a commit, and the maximum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     bytes: u64,
@@ -146,22 +146,22 @@ struct Size {
 }
 
 impl Versions<'_> {
-    /// Makes versions of the commits of a git repository or bundle: its first-parent history, oldest first. Author, date and
-    /// message of a commit are in its row of the history, and tags become checkpoints.
+    /// Imports the commits of a git repository or bundle as versions: its first-parent history, oldest first. Author, date and
+    /// message of a commit are stored in its history row, and tags become checkpoints.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Git`] if the repository cannot be read, is damaged, or uses something that is not supported, such as
-    /// submodules; [`Error::Invalid`] if files are in the way or there is too little room. Then nothing is changed.
+    /// Returns [`Error::Git`] if the repository cannot be read, is damaged, or uses an unsupported feature such as submodules,
+    /// and [`Error::Invalid`] if files would be overwritten or there is not enough space. Nothing is changed then.
     pub fn git_import(&self, from: &Path, options: &GitImport) -> Result<GitImported, Error> {
         self.git_import_until(from, options, &Cancel::default())
     }
 
-    /// The same, ended by a [`Cancel`]; what was imported by then is taken back.
+    /// Same as [`git_import`](Self::git_import), cancellable by a [`Cancel`]; versions imported by then are rolled back.
     ///
     /// # Errors
     ///
-    /// As [`git_import`](Self::git_import).
+    /// Returns the errors of [`git_import`](Self::git_import).
     pub fn git_import_until(&self, from: &Path, options: &GitImport, cancel: &Cancel) -> Result<GitImported, Error> {
         self.sandbox.refuse_in_the_past()?;
         let into = self.sandbox.agent().absolute(&options.into)?;
@@ -189,14 +189,14 @@ impl Versions<'_> {
         Ok(self.reader()?.versions(None, 1)?.pop().map(|version| version.number))
     }
 
-    // A disk that is full or a deadline can end it in the middle: the files become what they were.
+    // A full disk or a deadline can abort it in the middle: the files are restored.
     fn take_back(&self, before: Option<i64>, into: &str) {
         if let Some(before) = before.filter(|before| self.newest().is_ok_and(|now| now != Some(*before))) {
             let _ = self.restore(&format!("v{before}"), &[into.to_owned()]);
         }
     }
 
-    // Reads everything that will be written, and compares it with the room that there is and the files that are there.
+    // Reads everything that will be written, and compares it with the available space and the existing files.
     fn check_import(&self, trees: &Trees<'_>, commits: &[(Id, Commit)], into: &str) -> Result<Size, Error> {
         let view = self.sandbox.now()?;
         let is_empty = view.fs().list(into).is_ok_and(|entries| entries.is_empty()) || !view.fs().exists(into)?;
@@ -268,7 +268,7 @@ impl Versions<'_> {
         if in_the_way.is_empty() { Ok(size) } else { Err(blocked(&in_the_way, into)) }
     }
 
-    // Each commit is one run. Returns how many versions they made, and that of each commit.
+    // Each commit is one run. Returns the number of created versions, and that of each commit.
     fn import_commits(&self, trees: &Trees<'_>, commits: &[(Id, Commit)], into: &str) -> Result<(u64, HashMap<Id, i64>), Error> {
         let (mut versions, mut made, mut previous) = (0, HashMap::new(), None);
         for (id, commit) in commits {
@@ -294,7 +294,7 @@ impl Versions<'_> {
         Ok((versions, made))
     }
 
-    // Makes checkpoints of the tags of imported commits.
+    // Creates checkpoints from the tags of imported commits.
     fn label(&self, tags: Tags, made: &HashMap<Id, i64>) -> Result<(Vec<String>, Vec<String>), Error> {
         let tags: Vec<_> = tags.into_iter().filter_map(|(name, (id, message))| Some((name, *made.get(&id)?, message))).collect();
         if tags.is_empty() {
@@ -316,7 +316,7 @@ impl Versions<'_> {
 }
 
 fn no_room(what: &str, needed: u64, free: u64) -> Error {
-    Error::Invalid(format!("cannot import the repository: it needs room for {needed} {what}, and {free} are free"))
+    Error::Invalid(format!("cannot import the repository: it requires {needed} {what}, but {free} are free"))
 }
 
 fn blocked(paths: &[String], into: &str) -> Error {
@@ -335,7 +335,7 @@ fn history(repository: &Repository, head: Id, depth: Option<u64>, cancel: &Cance
     let (mut commits, mut next) = (Vec::new(), Some(head));
     while let Some(id) = next.filter(|_| most.is_none_or(|most| commits.len() < most)) {
         if commits.len() >= COMMITS_MAX {
-            let reason = format!("its history has more than {COMMITS_MAX} commits; import the newest of them");
+            let reason = format!("its history has more than {COMMITS_MAX} commits; import only the newest");
             return Err(git::Error::TooLarge(reason).into());
         }
         if cancel.is_killed() {
@@ -374,7 +374,7 @@ fn target(repository: &Repository, entry: &TreeEntry) -> Result<String, Error> {
     }
 }
 
-// Whether something is where a file is to be; a directory is only in the way of a file.
+// Whether a file's destination exists; a directory conflicts only with a file.
 fn is_there(view: &View<sqlite_fs::Reader>, into: &str, path: &str, is_directory: bool) -> Result<bool, Error> {
     match view.fs().symlink_metadata(&below(into, path)) {
         Ok(stat) => Ok(!(is_directory && stat.is_dir())),
@@ -396,7 +396,7 @@ fn apply(
     match change {
         Change::Remove { path, entry } if entry.mode == Mode::Directory => {
             match fs.remove_dir(&below(into, path)) {
-                // What somebody else put there stays.
+                // Other existing files remain.
                 Err(error) if error.fs_error() == Some(FsError::NotEmpty) => Ok(()),
                 done => Ok(done?),
             }

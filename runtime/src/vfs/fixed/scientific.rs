@@ -16,7 +16,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// So many bytes from there.
+    /// Creates a range of this many bytes from an offset.
     pub(crate) fn new(file: &Arc<File>, start: u64, length: u64) -> Self {
         Self { file: Arc::clone(file), start, length }
     }

@@ -1,5 +1,5 @@
-//! What a handle of a sandbox is bound by: the policy that is stored with the sandbox, those that were given since, and the view
-//! that it is. Each handle can only make a tighter one.
+//! The restrictions of a sandbox handle: the stored policy, additional policies, and its view. Each handle can only create a more
+//! restricted one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -11,7 +11,7 @@ use sqlite_fs::FsError;
 use super::rules::{Rules, Viewer};
 use crate::Error;
 
-/// The policy that is stored with a sandbox, as all its handles see it.
+/// The stored policy of a sandbox, shared by all its handles.
 #[derive(Debug, Default)]
 struct Stored {
     policy: RwLock<Option<Arc<Policy>>>,
@@ -19,24 +19,24 @@ struct Stored {
     generation: AtomicU64,
 }
 
-/// Rules, and the generation of the stored policy that they were compiled with.
+/// Rules, and the generation of the stored policy with which they were compiled.
 type Compiled = Option<(u64, Option<Arc<Rules>>)>;
 
-/// What a handle is bound by.
+/// The restrictions of a handle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Binding {
     stored: Arc<Stored>,
     given: Vec<Arc<Policy>>,
     viewer: Option<Arc<Viewer>>,
-    /// Whether nothing of it counts: for the owner's own work.
+    /// Whether no restrictions apply: for the owner's own operations.
     is_owner: bool,
-    /// Whether it was made from another handle, whose holder cannot be asked.
+    /// Whether it was derived from another handle.
     is_derived: bool,
     compiled: Arc<Mutex<Compiled>>,
 }
 
 impl Binding {
-    /// The binding of a sandbox that is opened with these policies.
+    /// Creates the binding of a sandbox that is opened with these policies.
     ///
     /// # Errors
     ///
@@ -52,26 +52,26 @@ impl Binding {
         Ok(binding)
     }
 
-    /// The same as the owner's: nothing binds it.
+    /// Returns the same without restrictions, for the owner.
     pub(crate) fn of_owner(&self) -> Self {
         Self { is_owner: true, compiled: Arc::default(), ..self.clone() }
     }
 
-    /// The owner's binding, for a handle that was not made from another one.
+    /// Returns the owner's binding, for a handle that was not derived from another one.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if it was.
+    /// Returns [`Error::Invalid`] if it was derived.
     pub(crate) fn owner(&self) -> Result<Self, Error> {
         if self.is_derived {
             return Err(Error::Invalid(
-                "a view cannot be widened: only the handle that opened the sandbox is its owner's".to_owned(),
+                "cannot widen a view: only the handle that opened the sandbox has the owner's rights".to_owned(),
             ));
         }
         Ok(self.of_owner())
     }
 
-    /// A tighter one, with one more policy.
+    /// Returns a binding with an additional policy.
     ///
     /// # Errors
     ///
@@ -83,11 +83,11 @@ impl Binding {
         Ok(binding)
     }
 
-    /// A tighter one, as a principal sees it. A view of a view has no label that the wider one lacks.
+    /// Returns a binding for a principal's view. A view of a view has no label that the wider one lacks.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if a name is not one.
+    /// Returns [`Error::Invalid`] if a name is invalid.
     pub(crate) fn viewed(&self, principal: &str, labels: Vec<String>) -> Result<Self, Error> {
         let mut labels = labels;
         if let Some(wrong) = std::iter::once(principal).chain(labels.iter().map(String::as_str)).find(|name| !is_name(name)) {
@@ -114,7 +114,7 @@ impl Binding {
         self.stored.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// The stored policy.
+    /// Returns the stored policy.
     pub(crate) fn stored(&self) -> Option<Arc<Policy>> {
         self.stored.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -125,11 +125,11 @@ impl Binding {
         Ok(Rules::compile(policies, self.viewer.as_deref())?.map(Arc::new))
     }
 
-    /// The rules that count now; `None` if nothing is restricted.
+    /// Returns the current rules; `None` if nothing is restricted.
     ///
     /// # Errors
     ///
-    /// Returns [`FsError::Access`] if they cannot be compiled: then nothing is allowed.
+    /// Returns [`FsError::Access`] if they cannot be compiled; nothing is allowed then.
     pub(crate) fn rules(&self) -> Result<Option<Arc<Rules>>, FsError> {
         if self.is_owner {
             return Ok(None);
@@ -146,23 +146,24 @@ impl Binding {
         Ok(rules)
     }
 
-    /// The view that it is.
+    /// Returns its view.
     pub(crate) fn viewer(&self) -> Option<&Viewer> {
         self.viewer.as_deref()
     }
 
-    /// Whether anything may be hidden from it: whoever holds it sees its own runs alone, and no whole sandbox.
+    /// Returns whether anything may be hidden from it: it then sees only its own runs, and cannot use operations on the whole
+    /// sandbox.
     pub(crate) fn is_partial(&self) -> bool {
         !self.is_owner && (self.viewer.is_some() || self.rules().map_or(true, |rules| rules.is_some_and(|rules| rules.hides())))
     }
 
-    /// Whether the rules hide a path.
+    /// Returns whether the rules hide a path.
     pub(crate) fn hides_path(&self, path: &str) -> bool {
         let rules = self.rules();
         rules.map_or(true, |rules| rules.is_some_and(|rules| rules.of_path(path).access == presets::Access::Hidden))
     }
 
-    /// Who did something, as the history keeps it; `None` for whoever sees everything.
+    /// Returns the author mark for the history; `None` for an unrestricted handle.
     pub(crate) fn mark(&self) -> Option<Value> {
         match (&self.viewer, self.is_partial()) {
             (Some(viewer), _) => Some(json!({ "name": viewer.principal, "labels": viewer.labels })),
@@ -171,7 +172,7 @@ impl Binding {
         }
     }
 
-    /// Whether a row of the history with this mark may be seen: its author is the same, and had no label that this one lacks.
+    /// Returns whether a history row with this mark is visible: its author is the same, and had no label that this one lacks.
     pub(crate) fn sees_mark(&self, mark: Option<&Value>) -> bool {
         if !self.is_partial() {
             return true;
@@ -183,7 +184,7 @@ impl Binding {
         mark["name"] == name && had.iter().all(|label| labels.iter().any(|own| label == own))
     }
 
-    /// The name that a session has in the database: those of a view are its own.
+    /// Returns the name of a session in the database: a view's sessions are its own.
     pub(crate) fn session(&self, name: &str) -> String {
         match &self.viewer {
             Some(viewer) => format!("@{}[{}]/{name}", viewer.principal, viewer.labels.join(",")),
@@ -192,7 +193,7 @@ impl Binding {
         }
     }
 
-    /// How the names of its sessions begin.
+    /// Returns the prefix of its session names.
     pub(crate) fn session_prefix(&self) -> String {
         self.session("")
     }

@@ -1,7 +1,7 @@
-//! A view's rules: which node has which class, remembered as paths are walked.
+//! A view's rules: the class of each node, cached as paths are walked.
 //!
-//! A rule is about paths, and an inode can have several. So whatever can give an inode another path (a hard link, a move) is
-//! refused unless the same rules count there, and a file that has several names from before gets the least of them all.
+//! A rule applies to paths, and an inode can have several. So an operation that gives an inode another path (a hard link, a move)
+//! is rejected unless the same rules apply there, and a file that already has several names gets the strictest class of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use super::{Operation, Place, decide};
 use crate::vfs::view::View;
 use crate::vfs::{ALIAS_NODE, Node, ROOT_NODE};
 
-/// Host files that are remembered: there can be any number of them. Rows are bounded by the quota of inodes.
+/// Maximum number of remembered host files. Rows are bounded by the quota of inodes.
 const HOST_NODES_MAX: usize = 65_536;
 
 /// Names listed at a time.
@@ -40,7 +40,7 @@ struct Table {
     ids: HashMap<State, StateId>,
     nodes: HashMap<Node, Known>,
     hosts: usize,
-    /// Files with several names, once one is met.
+    /// Files with several names, determined when the first one is met.
     linked: Option<HashMap<u64, Class>>,
 }
 
@@ -71,7 +71,7 @@ impl Table {
     }
 }
 
-/// The rules of one view, and what it has met so far.
+/// The rules of one view, and the nodes met so far.
 #[derive(Debug)]
 pub(crate) struct Guard {
     rules: Arc<Rules>,
@@ -81,7 +81,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// The rules of a view over these rows.
+    /// Creates the rules of a view on these rows.
     pub(crate) fn new<R: Rows>(rules: Arc<Rules>, rows: &R) -> Result<Self, FsError> {
         let mut table = Table::default();
         table.intern(&rules, rules.root().clone());
@@ -96,39 +96,39 @@ impl Guard {
 }
 
 impl<R: Rows> View<R> {
-    /// The rules on paths, if there are any.
+    /// Returns the rules for paths, if any.
     fn guard(&self) -> Option<&Guard> {
         self.guard.as_deref().filter(|guard| guard.rules.has_paths())
     }
 
-    /// Whether a rule of this view hides anything.
+    /// Returns whether a rule of this view hides anything.
     pub(in crate::vfs) fn hides(&self) -> bool {
         self.guard().is_some_and(|guard| guard.rules.hides())
     }
 
-    /// Whether a program of this name may be started.
+    /// Returns whether a program with this name may be started.
     pub(crate) fn may_start(&self, name: &str) -> bool {
         self.guard.as_deref().is_none_or(|guard| guard.rules.may_start(name))
     }
 
-    /// Whether programs are restricted.
+    /// Returns whether programs are restricted.
     pub(in crate::vfs) fn restricts_commands(&self) -> bool {
         self.guard.as_deref().is_some_and(|guard| guard.rules.restricts_commands())
     }
 
-    /// Whether the rules hide an absolute path, be it there or not.
+    /// Returns whether the rules hide an absolute path, whether or not it exists.
     pub(crate) fn hides_path(&self, path: &str) -> bool {
         self.guard().is_some_and(|guard| guard.rules.of_path(path).access == Access::Hidden)
     }
 
-    /// Remembers a node that was found under a name. `NoEntry` if it is hidden.
+    /// Records a node that was found under a name. Returns `NoEntry` if it is hidden.
     pub(in crate::vfs) fn met(&self, dir: Node, name: &str, found: (Node, FileType)) -> Result<(Node, FileType), FsError> {
         let (Some(guard), Node::Row(_) | Node::Host(_)) = (self.guard(), found.0) else { return Ok(found) };
         // The root under its other name.
         if found.0 == ALIAS_NODE {
             return Ok(found);
         }
-        // A node keeps its class: whatever would give it another one is refused.
+        // A node keeps its class, because operations that would change it are rejected.
         if guard.table().nodes.contains_key(&found.0) {
             return Ok(found);
         }
@@ -168,7 +168,7 @@ impl<R: Rows> View<R> {
         let dir = if dir == ALIAS_NODE { ROOT_NODE } else { dir };
         match dir {
             Node::Row(_) | Node::Host(_) => Ok(self.known(guard, dir)?.state),
-            // Nothing can be made there, and no rule is about what is there.
+            // Nothing can be created there, and no rule applies to its content.
             Node::Fixed(_) | Node::Descriptor(_) => Ok(ROOT_STATE),
         }
     }
@@ -177,7 +177,7 @@ impl<R: Rows> View<R> {
         if let Some(known) = guard.table().nodes.get(&node) {
             return Ok(*known);
         }
-        // It was met long ago, or from above: its own path says what it is. A file has none once it is removed.
+        // It was met long ago, or from above: its own path determines it. A removed file has none.
         let (parent, name) = self.path_of(node)?;
         let stat = self.attributes(node)?;
         let kind = FileType::of_mode(stat.mode);
@@ -212,7 +212,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    // A file with several names is what the tightest of them says.
+    // A file with several names has the strictest class of them.
     fn of_linked(&self, guard: &Guard, ino: u64, class: Class) -> Result<Class, FsError> {
         if self.rows.stat(ino)?.nlink < 2 {
             return Ok(class);
@@ -221,7 +221,7 @@ impl<R: Rows> View<R> {
             let linked = self.linked(guard)?;
             guard.table().linked = Some(linked);
         }
-        // What is not in the list was linked by this view, where the same rules count.
+        // A file that is not in the list was linked by this view, where the same rules apply.
         Ok(guard.table().linked.as_ref().and_then(|linked| linked.get(&ino)).map_or(class, |least| least.meet(class)))
     }
 
@@ -264,7 +264,7 @@ impl<R: Rows> View<R> {
         Ok(found.into_iter().filter(|(_, (_, is_linked))| *is_linked).map(|(ino, (class, _))| (ino, class)).collect())
     }
 
-    /// What may be done to a node.
+    /// Returns the class of a node.
     pub(in crate::vfs) fn class_of(&self, node: Node) -> Result<Class, FsError> {
         match (self.guard(), node) {
             (Some(guard), Node::Row(_) | Node::Host(_)) if node != ALIAS_NODE => Ok(self.known(guard, node)?.class),
@@ -272,7 +272,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// What may be done at a name, be it there or not.
+    /// Returns the class of a name, whether or not it exists.
     fn class_at(&self, dir: Node, name: &str) -> Result<Class, FsError> {
         match (self.guard(), dir) {
             (Some(guard), Node::Row(_) | Node::Host(_)) => {
@@ -282,7 +282,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    /// The entries of a directory that may be seen.
+    /// Returns the visible entries of a directory.
     pub(in crate::vfs) fn visible(&self, dir: Node, entries: Vec<Entry>) -> Result<Vec<Entry>, FsError> {
         let Some(guard) = self.guard() else { return Ok(entries) };
         let above = self.state_of(guard, dir)?;
@@ -304,7 +304,7 @@ impl<R: Rows> View<R> {
         Ok(seen)
     }
 
-    /// Asks the policy about an operation on a node, by the rules alone.
+    /// Checks an operation on a node, using only the rules.
     pub(in crate::vfs) fn allow(&self, node: Node, operation: Operation) -> Result<(), FsError> {
         if self.guard.is_none() {
             return Ok(());
@@ -314,7 +314,7 @@ impl<R: Rows> View<R> {
 }
 
 impl View<Transaction> {
-    /// Asks the policy whether something may be created under a name that is free for this view.
+    /// Checks whether something may be created under a name that is unused for this view.
     pub(in crate::vfs) fn allow_new(&self, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
         if self.guard.is_none() {
             return Ok(());
@@ -323,7 +323,7 @@ impl View<Transaction> {
         decide(self.principal, Place { access, ..Place::FREE }, Operation::Create)
     }
 
-    /// The end of creating something: remembers it. A name that is taken all the same is hidden, which is not said.
+    /// Records a created node. If the name exists although it is invisible, that is not disclosed.
     pub(in crate::vfs) fn created(
         &self,
         at: &Resolved<Node>,
@@ -337,7 +337,7 @@ impl View<Transaction> {
         Ok(node)
     }
 
-    /// Asks the policy whether a file may get a second name.
+    /// Checks whether a file may get a second name.
     pub(in crate::vfs) fn allow_link(&self, source: Node, at: &Resolved<Node>, name: &str) -> Result<(), FsError> {
         if self.guard().is_none() {
             return Ok(());
@@ -347,8 +347,8 @@ impl View<Transaction> {
         if self.class_of(source)? == self.class_at(at.parent, name)? { Ok(()) } else { Err(FsError::CrossDevice) }
     }
 
-    /// Asks the policy whether something may be moved. It may not be moved to where other rules count: neither itself nor, if
-    /// it is a directory, anything that could be below it.
+    /// Checks whether something may be moved. It may not be moved to a place with other rules: neither itself nor, if it is a
+    /// directory, anything that could be below it.
     pub(in crate::vfs) fn allow_rename(
         &self,
         (from, old_name): (&Resolved<Node>, &str),
@@ -379,7 +379,7 @@ impl View<Transaction> {
         if is_same { Ok(()) } else { Err(FsError::CrossDevice) }
     }
 
-    /// Asks whether a directory that looks empty may be removed: not if it only looks so.
+    /// Checks whether a directory that looks empty may be removed: not if it has hidden content.
     pub(in crate::vfs) fn allow_emptied(&self, dir: Node) -> Result<(), FsError> {
         if !self.hides() || !self.readdir(dir, 0, 1)?.is_empty() || self.all_entries(dir, 0, 1)?.is_empty() {
             return Ok(());

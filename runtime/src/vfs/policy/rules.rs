@@ -1,8 +1,8 @@
-//! The rules of one or several policies, compiled once: from a directory's state and a name to what may be done there.
+//! The compiled rules of one or several policies: from a directory's state and a name to its class.
 //!
-//! A directory's [`State`] is all that its path says about the paths below it: which rules can still match, how far each has
-//! come, and which decided last. Two directories with equal states have equal rules below them, so one can be moved to the
-//! place of the other. Knows nothing of nodes; `guard.rs` remembers which node has which state.
+//! A directory's [`State`] contains everything that its path implies for the paths below it: which rules can still match, their
+//! progress, and which decided last. Two directories with equal states have equal rules below them, so one can be moved to the
+//! place of the other. Knows nothing about nodes; `guard.rs` maps nodes to states.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use presets::{Access, Policy};
 
 use crate::Error;
 
-/// Policies that can be combined: the labels of each take sixteen bits of a [`Class`].
+/// Maximum number of combined policies: the labels of each take sixteen bits of a [`Class`].
 const LAYERS_MAX: usize = 4;
 
 /// No rule.
 const NONE: u16 = u16::MAX;
 
-/// Who looks: a principal and the labels that it has. Its own name counts as a label with an `@` before it.
+/// A viewer: a principal and its labels. Its own name counts as a label with a leading `@`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Viewer {
     /// Its name.
@@ -55,7 +55,7 @@ impl Component {
 struct Compiled {
     layer: usize,
     components: Vec<Component>,
-    /// How many names at its beginning are plain.
+    /// The number of plain names at its beginning.
     plain: usize,
     inherits: bool,
     access: Option<Access>,
@@ -71,45 +71,45 @@ struct Label {
 }
 
 impl Compiled {
-    // Whether it lets something be seen that an earlier rule hides.
+    // Whether it shows something that an earlier rule hides.
     fn reveals(&self) -> bool {
         self.access.is_none_or(|access| access > Access::Hidden) && self.label.is_none_or(|label| label.is_seen)
     }
 }
 
-/// What may be done at a path.
+/// The class of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
-    /// What may be done; a missing label hides.
+    /// The access; a missing label hides the path.
     pub(crate) access: Access,
-    /// Which labels it has, sixteen bits for each policy.
+    /// Its labels, sixteen bits for each policy.
     labels: u64,
 }
 
 impl Class {
-    /// What may be done where no rule says anything.
+    /// The class of paths without a matching rule.
     pub(crate) const FREE: Self = Self { access: Access::Write, labels: 0 };
 
-    /// What may be done to a file that has two names.
+    /// Returns the class of a file with two names.
     pub(super) fn meet(self, other: Self) -> Self {
         if self == other {
             return self;
         }
-        // No path has these labels, so that the file cannot be moved or linked anywhere.
+        // No path has these labels, so the file cannot be moved or linked anywhere.
         Self { access: self.access.min(other.access), labels: u64::MAX }
     }
 }
 
-/// What the path of a directory says about the paths below it.
+/// What the path of a directory implies for the paths below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State {
-    /// Rules that can still match, and the component that the next name is compared with.
+    /// Rules that can still match, and the component to compare with the next name.
     active: Vec<(u16, u16)>,
-    /// For each policy, the rules that count here because they matched this directory or one above it: access, labels.
+    /// For each policy, the rules that apply here because they matched this directory or a parent: access, labels.
     inherited: [(u16, u16); LAYERS_MAX],
 }
 
-/// A state, prepared for the names of its directory: most of them match no rule, and that is found out at once.
+/// A state, prepared for the names of its directory: most of them match no rule, which is detected at once.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// The state.
@@ -118,20 +118,20 @@ pub(crate) struct Prepared {
     names: HashMap<Box<str>, Vec<u16>>,
     /// Rules whose last component is a pattern, and the component.
     patterns: Vec<(u16, u16)>,
-    /// What may be done at names that no rule is about.
+    /// The class of names without a rule.
     class: Class,
 }
 
-/// What is at a name.
+/// The result for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// What may be done there.
+    /// The class.
     pub(crate) class: Class,
     /// Whether it is hidden, but leads to a path that a later rule shows.
     pub(crate) is_passage: bool,
 }
 
-/// Which programs may be started.
+/// The programs that may be started.
 #[derive(Debug)]
 struct Commands {
     allowed: Option<Vec<String>>,
@@ -149,8 +149,8 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Compiles policies as they count for a viewer, or for nobody in particular: then labels hide nothing. `None` if they
-    /// restrict nothing.
+    /// Compiles policies for a viewer, or for no viewer, in which case labels hide nothing. Returns `None` if they restrict
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -169,7 +169,7 @@ impl Rules {
             layers += 1;
         }
         if layers > LAYERS_MAX || rules.len() >= usize::from(NONE) {
-            return Err(Error::Invalid(format!("too many policies: at most {LAYERS_MAX} can be combined")));
+            return Err(Error::Invalid(format!("too many policies: the maximum is {LAYERS_MAX}")));
         }
         if layers == 0 {
             return Ok(None);
@@ -186,7 +186,7 @@ impl Rules {
         let mut state = State { active: Vec::new(), inherited: [(NONE, NONE); LAYERS_MAX] };
         for (number, rule) in (0u16..).zip(&self.rules) {
             if rule.components.is_empty() {
-                // `/` is the root directory, which is always there; what counts below it is inherited.
+                // `/` is the root directory, which always exists; its rules apply below it by inheritance.
                 if rule.inherits {
                     note(&mut state.inherited, number, rule);
                 }
@@ -198,28 +198,28 @@ impl Rules {
         state
     }
 
-    /// The state of the root directory.
+    /// Returns the state of the root directory.
     pub(crate) fn root(&self) -> &State {
         &self.root
     }
 
-    /// Whether any rule hides anything from this viewer.
+    /// Returns whether any rule hides anything from this viewer.
     pub(crate) fn hides(&self) -> bool {
         self.hides
     }
 
-    /// Whether there are rules on paths.
+    /// Returns whether there are rules for paths.
     pub(crate) fn has_paths(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// Whether a program of this name may be started.
+    /// Returns whether a program with this name may be started.
     pub(crate) fn may_start(&self, name: &str) -> bool {
         let is_in = |list: &[String]| list.iter().any(|own| own == name);
         self.commands.iter().all(|commands| commands.allowed.as_deref().is_none_or(is_in) && !is_in(&commands.denied))
     }
 
-    /// Whether programs are restricted.
+    /// Returns whether programs are restricted.
     pub(crate) fn restricts_commands(&self) -> bool {
         !self.commands.is_empty()
     }
@@ -238,7 +238,7 @@ impl Rules {
         prepared
     }
 
-    /// What is at a name in a directory.
+    /// Returns the class of a name in a directory.
     pub(crate) fn at(&self, directory: &Prepared, name: &str) -> Found {
         let state = &directory.state;
         let by_name = if directory.names.is_empty() { None } else { directory.names.get(name) };
@@ -263,7 +263,7 @@ impl Rules {
         Found { class, is_passage }
     }
 
-    // Whether a later rule shows something below a name that is hidden: one whose path is spelled out so far.
+    // Whether a later rule shows something below a hidden name: one with a literal path so far.
     fn leads_on(&self, state: &State, name: &str, decided: &[(u16, u16)]) -> bool {
         let reveals = |layer: usize, after: u16| {
             state.active.iter().any(|&(number, position)| {
@@ -293,7 +293,7 @@ impl Rules {
         by_access.max(by_label)
     }
 
-    /// The state of a directory below another.
+    /// Returns the state of a subdirectory.
     pub(crate) fn enter(&self, state: &State, name: &str) -> State {
         let mut below = State { active: Vec::new(), inherited: state.inherited };
         for &(number, position) in &state.active {
@@ -315,9 +315,9 @@ impl Rules {
         below
     }
 
-    /// Whether the same rules count below two directories.
+    /// Returns whether the same rules apply below two directories.
     pub(crate) fn is_same_below(&self, one: &State, other: &State) -> bool {
-        // Where no rule can match any more, it does not matter which of them decided.
+        // If no rule can match any more, it does not matter which of them decided.
         let are_over = one.active.is_empty() && other.active.is_empty();
         one == other || (are_over && self.class(&one.inherited) == self.class(&other.inherited))
     }
@@ -335,7 +335,7 @@ impl Rules {
         }
     }
 
-    // Forgets rules that can decide nothing any more: a later one counts for everything below.
+    // Removes rules that can no longer decide anything, because a later one applies to everything below.
     fn prune(&self, state: &mut State) {
         let inherited = state.inherited;
         state.active.retain(|&(number, _)| {
@@ -362,7 +362,7 @@ impl Rules {
         class
     }
 
-    /// The class of an absolute path, if no part of it is hidden.
+    /// Returns the class of an absolute path, if no part of it is hidden.
     pub(crate) fn of_path(&self, path: &str) -> Class {
         let mut state = self.prepare(self.root.clone());
         let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
@@ -387,7 +387,7 @@ impl Rules {
     }
 }
 
-// The last rule that matches decides.
+// The last matching rule decides.
 fn note(decided: &mut [(u16, u16); LAYERS_MAX], number: u16, rule: &Compiled) {
     let Some((access, label)) = decided.get_mut(rule.layer) else { return };
     let later = |by: &mut u16| {
@@ -413,7 +413,7 @@ fn compile(
     let mut components = Vec::new();
     for name in rule.path.split('/').filter(|name| !name.is_empty()) {
         components.push(match name {
-            // Two in a row say what one says.
+            // Two in a row are equivalent to one.
             "**" if matches!(components.last(), Some(Component::Any)) => continue,
             "**" => Component::Any,
             name if !name.contains(['*', '?', '[', ']', '{', '}', '\\']) => Component::Name(name.into()),

@@ -1,7 +1,7 @@
-//! Functions of the embedding program as a source: files and directories that are generated when somebody opens them.
+//! Functions of the embedding program as a source: files and directories that are generated when they are opened.
 //!
-//! A function runs on a thread of its own, which nobody waits for once the command is over. What it returns is checked before a
-//! guest sees any of it. A function that reads what it is generating, or changes its own sandbox, is refused at once.
+//! A function runs on its own thread, which is abandoned once the command has ended. Its result is checked before a guest sees
+//! any of it. A function that reads the path it is generating, or changes its own sandbox, fails at once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -17,19 +17,19 @@ use crate::tools::ToolContext;
 use crate::vfs::directory::component;
 use crate::{Cancel, RunningFiles};
 
-/// Calls of one function at a time, those that nobody waits for any more included.
+/// Maximum number of concurrent calls of one function, including abandoned ones.
 const CALLS_MAX: usize = 32;
-/// Deepest directory that a function returns.
+/// Maximum depth of a directory that a function returns.
 const DEPTH_MAX: usize = 64;
-/// Sizes of generated files that are remembered.
+/// Maximum number of remembered sizes of generated files.
 const SIZES_MAX: usize = 10_000;
-/// Directories that a view has generated and keeps; then it begins anew.
+/// Maximum number of cached generated directories per view; then the cache is cleared.
 const TREES_MAX: usize = 1024;
 /// Longest name.
 const NAME_MAX: usize = 255;
 
 thread_local! {
-    /// The sandboxes that the calling thread generates something for.
+    /// The sandboxes for which the calling thread generates something.
     static GENERATING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn is_generating(sandbox: u64) -> bool {
     GENERATING.with_borrow(|sandboxes| sandboxes.contains(&sandbox))
 }
 
-/// What a function that generates files returns: a file, or a directory of more.
+/// The return value of a function that generates files: a file, or a directory of nodes.
 ///
 /// ```
 /// use sandlite_runtime::ProvidedNode;
@@ -59,17 +59,17 @@ enum Provided {
 }
 
 impl ProvidedNode {
-    /// A file with this content.
+    /// Creates a file with this content.
     pub fn file(content: impl Into<Vec<u8>>) -> Self {
         Self(Provided::File(content.into().into()))
     }
 
-    /// A directory with these entries. Of two entries with one name, the last counts.
+    /// Creates a directory with these entries. Of two entries with the same name, the last one counts.
     pub fn directory<N: Into<String>>(entries: impl IntoIterator<Item = (N, Self)>) -> Self {
         Self(Provided::Directory(Arc::new(entries.into_iter().map(|(name, node)| (name.into(), node)).collect())))
     }
 
-    /// A file or directory that is generated when it is opened itself.
+    /// Creates a file or directory that is generated when it is opened itself.
     #[must_use]
     pub fn later(provider: Provider) -> Self {
         Self(Provided::Later(provider))
@@ -84,7 +84,7 @@ impl ProvidedNode {
     }
 }
 
-/// What is generated, and for whom.
+/// The context of a generated node.
 #[derive(Clone, Debug)]
 pub struct NodeContext {
     path: String,
@@ -93,37 +93,37 @@ pub struct NodeContext {
 }
 
 impl NodeContext {
-    /// The path in the sandbox.
+    /// Returns the path in the sandbox.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The row in the history of the command that reads; `None` if the embedding program itself reads.
+    /// Returns the history row of the reading command; `None` if the embedding program itself reads.
     #[must_use]
     pub fn run(&self) -> Option<i64> {
         Some(self.call.run()).filter(|run| *run != 0)
     }
 
-    /// The files as the command that reads has them, for reading; `None` if no command does.
+    /// Returns the files as the reading command sees them, for reading; `None` if no command reads.
     #[must_use]
     pub fn files(&self) -> Option<&RunningFiles> {
         Some(self.call.files()).filter(|files| !files.is_over())
     }
 
-    /// What stops the command.
+    /// Returns the handle that stops the command.
     #[must_use]
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// Whether nobody waits for the content any more.
+    /// Returns whether the content is no longer needed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.call.is_over() || self.cancel.is_killed()
     }
 
-    /// The same as the context of a tool's call.
+    /// Returns the same in the form of a tool's context.
     #[must_use]
     pub fn call(&self) -> &ToolContext {
         &self.call
@@ -136,6 +136,7 @@ type Generate = dyn Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sy
 #[derive(Clone)]
 pub struct Provider {
     kind: FileType,
+    mode: u32,
     generate: Arc<Generate>,
     calls: Arc<AtomicUsize>,
 }
@@ -147,18 +148,32 @@ impl fmt::Debug for Provider {
 }
 
 impl Provider {
-    /// A file. The function is called for each open and returns the whole content; its error is what the reader is told, as the
-    /// reason of an input/output error.
+    /// Creates a file. The function is called for each open and returns the whole content; its error is reported to the reader as
+    /// the reason of an input/output error.
     pub fn file(generate: impl Fn(&NodeContext) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::File, move |context| generate(context).map(ProvidedNode::file))
     }
 
-    /// A file, as a [`ProvidedNode`] that must be one.
+    /// Creates a file from a [`ProvidedNode`] that must be one.
     pub fn file_node(generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::File, generate)
     }
 
-    /// A directory. The function is called once for a command, and again whenever the directory itself is listed.
+    /// Creates a program: an executable file with this content, such as a script.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Provider, Sandbox};
+    /// let greet = Provider::program("#!/bin/bash\necho hello $1\n");
+    /// let sandbox = Sandbox::builder().dynamic("/home/user/.local/bin/greet", greet).open()?;
+    /// assert_eq!(sandbox.bash("greet you")?.stdout, b"hello you\n");
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    pub fn program(content: impl Into<Vec<u8>>) -> Self {
+        let node = ProvidedNode::file(content);
+        Self { mode: 0o755, ..Self::new(FileType::File, move |_| Ok(node.clone())) }
+    }
+
+    /// Creates a directory. The function is called once for a command, and again whenever the directory itself is listed.
     pub fn directory(generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
         Self::new(FileType::Directory, generate)
     }
@@ -169,17 +184,18 @@ impl Provider {
     }
 
     fn new(kind: FileType, generate: impl Fn(&NodeContext) -> Result<ProvidedNode, String> + Send + Sync + 'static) -> Self {
-        Self { kind, generate: Arc::new(generate), calls: Arc::default() }
+        let mode = if kind == FileType::Directory { 0o755 } else { 0o644 };
+        Self { kind, mode, generate: Arc::new(generate), calls: Arc::default() }
     }
 
-    // Calls the function on the thread that was made for it.
+    // Calls the function on its own thread.
     fn call(&self, context: &NodeContext, sandbox: u64, largest: u64) -> Result<ProvidedNode, String> {
         GENERATING.with_borrow_mut(|sandboxes| sandboxes.push(sandbox));
         let returned = catch_unwind(AssertUnwindSafe(|| (self.generate)(context)));
         let node = returned.unwrap_or_else(|_| Err("the function panicked".to_owned()))?;
         if node.kind() != self.kind {
             let (wanted, found) = (name_of(self.kind), name_of(node.kind()));
-            return Err(format!("expected a {wanted}, and the function returned a {found}"));
+            return Err(format!("expected a {wanted}, but the function returned a {found}"));
         }
         check(&node, largest, DEPTH_MAX, &mut 0)?;
         Ok(node)
@@ -190,18 +206,18 @@ fn name_of(kind: FileType) -> &'static str {
     if kind == FileType::Directory { "directory" } else { "file" }
 }
 
-/// Refuses what a guest must not see: names that are paths, endless trees, files that are too large.
+/// Rejects invalid results: names that are paths, endless trees, files that are too large.
 fn check(node: &ProvidedNode, largest: u64, depth: usize, names: &mut usize) -> Result<(), String> {
     match &node.0 {
         Provided::File(bytes) if bytes.len() as u64 > largest => {
-            Err(format!("the content has {} bytes, and a file may have {largest}", bytes.len()))
+            Err(format!("the content has {} bytes; the maximum is {largest}", bytes.len()))
         }
         Provided::File(_) | Provided::Later(_) => Ok(()),
-        Provided::Directory(_) if depth == 0 => Err(format!("directories are nested more than {DEPTH_MAX} deep")),
+        Provided::Directory(_) if depth == 0 => Err(format!("directories are nested deeper than {DEPTH_MAX}")),
         Provided::Directory(entries) => {
             *names = names.saturating_add(entries.len());
             if *names > NAMES_MAX {
-                return Err(format!("there are more than {NAMES_MAX} names"));
+                return Err(format!("more than {NAMES_MAX} names"));
             }
             for (name, node) in entries.iter() {
                 if component(name).is_err() || name.len() > NAME_MAX {
@@ -215,17 +231,17 @@ fn check(node: &ProvidedNode, largest: u64, depth: usize, names: &mut usize) -> 
     }
 }
 
-/// A function that is mounted.
+/// A mounted function.
 #[derive(Debug)]
 pub(crate) struct CallbackSource {
     provider: Provider,
     largest: u64,
-    /// What generated files were last.
+    /// The last known sizes of generated files.
     sizes: Mutex<HashMap<String, u64>>,
 }
 
 impl CallbackSource {
-    /// Mounts a function whose files have at most so many bytes.
+    /// Mounts a function whose files have at most this many bytes.
     pub(crate) fn new(provider: Provider, largest: u64) -> Self {
         Self { provider, largest, sizes: Mutex::default() }
     }
@@ -249,15 +265,15 @@ impl Source for CallbackSource {
     }
 }
 
-/// What one view has generated.
+/// The generated content of one view.
 struct CallbackFiles {
     source: Arc<CallbackSource>,
     context: SourceContext,
-    /// Directories that were generated, by the path of their provider.
+    /// Generated directories, by the path of their provider.
     trees: Mutex<HashMap<String, ProvidedNode>>,
 }
 
-/// What a path leads to.
+/// The result of resolving a path.
 enum Found {
     Content(Arc<[u8]>),
     Directory(Arc<BTreeMap<String, ProvidedNode>>),
@@ -273,13 +289,13 @@ impl CallbackFiles {
     fn generate_from(&self, provider: &Provider, path: &str) -> Result<ProvidedNode, FsError> {
         let sandbox = self.context.sandbox();
         if is_generating(sandbox) {
-            self.context.complain(path, "a function cannot read what it is generating");
+            self.context.complain(path, "a function cannot read the path that it is generating");
             return Err(FsError::Busy);
         }
         let calls = Arc::clone(&provider.calls);
         if calls.fetch_add(1, Ordering::AcqRel) >= CALLS_MAX {
             calls.fetch_sub(1, Ordering::AcqRel);
-            self.context.complain(path, &format!("more than {CALLS_MAX} calls of the function are going on"));
+            self.context.complain(path, &format!("more than {CALLS_MAX} concurrent calls of the function"));
             return Err(FsError::Busy);
         }
         let cancel = self.context.cancel().clone();
@@ -294,8 +310,11 @@ impl CallbackFiles {
             returned
         });
         let returned = returned.inspect_err(|error| {
-            let reason =
-                if *error == FsError::Interrupted { "the command ended before the function did" } else { "it took too long" };
+            let reason = if *error == FsError::Interrupted {
+                "the command ended before the function did"
+            } else {
+                "the function took too long"
+            };
             self.context.complain(path, reason);
         })?;
         returned.map_err(|message| {
@@ -318,14 +337,14 @@ impl CallbackFiles {
         Ok(tree)
     }
 
-    // Walks from the root; a directory that is `listed` itself is generated anew.
+    // Walks from the root; a directory that is `listed` itself is generated again.
     fn find(&self, path: &str, listed: bool) -> Result<Found, FsError> {
         let mut node = ProvidedNode(Provided::Later(self.source.provider.clone()));
         let mut at = String::new();
         let mut names = path.split('/').filter(|name| !name.is_empty());
         loop {
             let next = names.next();
-            // What is provided may be provided in turn, and so on: as deep as directories may be.
+            // Provided nodes may be providers in turn, up to the maximum depth of directories.
             for step in 0.. {
                 match node.0 {
                     Provided::Later(provider) if provider.kind == FileType::Directory && step < DEPTH_MAX => {
@@ -352,16 +371,16 @@ impl CallbackFiles {
 
 impl SourceFiles for CallbackFiles {
     fn stat(&self, path: &str) -> Result<SourceStat, FsError> {
-        // Nobody needs the function to know what its own file or directory is.
-        let (kind, size) = match self.source.provider.kind {
-            kind if path.is_empty() => (kind, self.source.sizes().get(path).copied().unwrap_or(0)),
-            _ => match self.find(path, false)? {
-                Found::Content(bytes) => (FileType::File, bytes.len() as u64),
-                Found::Directory(_) => (FileType::Directory, 0),
-                Found::Generated(provider) => (provider.kind, self.source.sizes().get(path).copied().unwrap_or(0)),
+        // The type of its own file or directory is known without calling the function.
+        let own = &self.source.provider;
+        let (kind, mode, size) = match path.is_empty() {
+            true => (own.kind, own.mode, self.source.sizes().get(path).copied().unwrap_or(0)),
+            false => match self.find(path, false)? {
+                Found::Content(bytes) => (FileType::File, 0o644, bytes.len() as u64),
+                Found::Directory(_) => (FileType::Directory, 0o755, 0),
+                Found::Generated(provider) => (provider.kind, provider.mode, self.source.sizes().get(path).copied().unwrap_or(0)),
             },
         };
-        let mode = if kind == FileType::Directory { 0o755 } else { 0o644 };
         Ok(SourceStat { kind, mode, size, atime: 0, mtime: 0, ctime: 0 })
     }
 
@@ -455,10 +474,10 @@ mod tests {
             check(provider, &format!("invalid name `{}`", name.escape_debug()));
         }
         let deep = (0..=DEPTH_MAX).fold(ProvidedNode::file(""), |node, _| ProvidedNode::directory([("d", node)]));
-        check(Provider::directory(move |_| Ok(deep.clone())), "directories are nested more than 64 deep");
-        check(Provider::file(|_| Ok(vec![0; 101])), "the content has 101 bytes, and a file may have 100");
+        check(Provider::directory(move |_| Ok(deep.clone())), "directories are nested deeper than 64");
+        check(Provider::file(|_| Ok(vec![0; 101])), "the content has 101 bytes; the maximum is 100");
         check(Provider::file(|_| Err("no such user".to_owned())), "no such user");
         check(Provider::file(|_| panic!("on purpose")), "the function panicked");
-        check(Provider::directory(|_| Ok(ProvidedNode::file(""))), "expected a directory, and the function returned a file");
+        check(Provider::directory(|_| Ok(ProvidedNode::file(""))), "expected a directory, but the function returned a file");
     }
 }

@@ -1,7 +1,7 @@
-//! Files of a database as a source: another sandbox's as a base that many share, or a past version of any.
+//! Files of a database as a source: another sandbox's as a shared base, or a past version of any.
 //!
-//! A view holds one state of it from its first look to its end. Whoever made the file may have lied: names, types and sizes are
-//! checked where rows are read (`sqlite-fs`), and a directory that is in two places is damage, or a walk would never end.
+//! A view holds one state of it from its first access to its end. The file is untrusted: names, types and sizes are checked when
+//! rows are read (`sqlite-fs`), and a directory in two places is damage, because a walk would never end.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,12 +12,12 @@ use sqlite_fs::{Database, FileType, FsError, ROOT, Reader, Stat, Volume as _};
 
 use super::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
 
-/// Paths that a view remembers; then it begins anew.
+/// Maximum number of cached paths per view; then the cache is cleared.
 const KNOWN_MAX: usize = 65_536;
 /// Names that are fetched at a time.
 const STEP: usize = 1024;
 
-/// The files of a database: at a version, or as they are when a view first looks.
+/// The files of a database: at a version, or their state when a view first reads.
 pub(crate) struct DatabaseSource {
     database: Database,
     version: Mutex<Option<i64>>,
@@ -28,17 +28,17 @@ impl DatabaseSource {
         Self { database, version: Mutex::new(version) }
     }
 
-    /// The same, moved by itself.
+    /// Returns the same, moved independently.
     pub(crate) fn for_another(&self) -> Self {
         Self::new(self.database.clone(), self.version())
     }
 
-    /// The database.
+    /// Returns the database.
     pub(crate) fn base(&self) -> &Database {
         &self.database
     }
 
-    /// The version that is shown; `None`: always the newest.
+    /// Returns the shown version; `None`: always the newest.
     pub(crate) fn version(&self) -> Option<i64> {
         *self.version.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,7 +73,7 @@ impl Source for DatabaseSource {
         match reader.and_then(|reader| reader.hold(move || stops.is_over())) {
             Ok(reader) => Ok(Box::new(DatabaseFiles(Mutex::new(Held { reader, known: HashMap::new(), places: HashMap::new() })))),
             Err(error) => {
-                context.complain("", &format!("cannot read the database that is mounted here: {error}"));
+                context.complain("", &format!("cannot read the mounted database: {error}"));
                 Err(error.fs_error().unwrap_or(FsError::Io))
             }
         }
@@ -82,7 +82,7 @@ impl Source for DatabaseSource {
 
 struct DatabaseFiles(Mutex<Held>);
 
-/// One state. Nothing of it changes, so what was read once stays known.
+/// One state. It never changes, so cached data stays valid.
 struct Held {
     reader: Reader,
     known: HashMap<Box<str>, Stat>,
@@ -105,7 +105,7 @@ impl Held {
             _ if path.is_empty() => self.reader.stat(ROOT)?,
             None => self.reader.entry_stat(ROOT, path)?,
             Some((parent, name)) => {
-                // Mounts bound how deep a path is.
+                // Mounts limit the depth of a path.
                 let parent = self.stat(parent)?;
                 if parent.file_type() != FileType::Directory {
                     return Err(FsError::NotDirectory);
@@ -171,7 +171,7 @@ impl SourceFiles for DatabaseFiles {
         held.reader.readlink(ino)
     }
 
-    // Its files are a sandbox's own, with the bits that its user gave them.
+    // Its files belong to a sandbox, with the permission bits set by its user.
     fn binds_guests(&self) -> bool {
         true
     }

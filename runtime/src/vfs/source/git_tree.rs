@@ -1,7 +1,7 @@
 //! A commit of a git repository as a source: its files, without a checkout.
 //!
-//! A commit never changes, so what was read of it stays known for all views. Whoever made the repository may have lied: names,
-//! sizes and work are bounded where it is read (the crate `git`), and what is found damaged is an error of that file.
+//! A commit never changes, so cached data stays valid for all views. The repository is untrusted: names, sizes and work are
+//! limited when it is read (the crate `git`), and damage is an error of that file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -13,11 +13,11 @@ use sqlite_fs::{FileType, FsError};
 
 use super::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
 
-/// Entries of directories that are remembered; then it begins anew.
+/// Maximum number of cached directory entries; then the cache is cleared.
 const KNOWN_MAX: usize = 200_000;
-/// Bytes that are made for one view: each run has them anew.
+/// Byte budget of one view: each run has a new one.
 const VIEW_BYTES: u64 = 16 << 30;
-/// Largest file; it is in memory as a whole while it is read.
+/// Maximum size of a file, which is completely in memory while it is read.
 const FILE_BYTES: u64 = 256 << 20;
 
 type Directory = Arc<BTreeMap<String, TreeEntry>>;
@@ -35,12 +35,12 @@ pub(crate) struct GitTree {
 struct Known {
     directories: HashMap<Id, Directory>,
     entries: usize,
-    /// The file that was read last: most are read from their beginning to their end.
+    /// The file that was read last, because most are read sequentially.
     last: Option<(Id, Arc<Vec<u8>>)>,
 }
 
 impl GitTree {
-    /// Opens a repository and finds the commit that is meant.
+    /// Opens a repository and resolves the commit.
     pub(crate) fn open(path: &Path, reference: &str, largest: u64) -> Result<Self, git::Error> {
         let bounds =
             Bounds { object_bytes: largest.min(FILE_BYTES), total_bytes: VIEW_BYTES, entries: NAMES_MAX, ..Bounds::default() };
@@ -84,7 +84,7 @@ impl Source for GitTree {
 
     fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError> {
         self.repository.refill();
-        // A large file is kept for one view, not for the life of a sandbox.
+        // A large file is cached for one view, not for the lifetime of a sandbox.
         self.known().last = None;
         Ok(Box::new(GitFiles { tree: self, context }))
     }
@@ -96,7 +96,7 @@ struct GitFiles {
 }
 
 impl GitFiles {
-    // Whatever takes objects apart may take long: a repository decides how long.
+    // Reconstructing objects may take long, depending on the repository.
     fn work<T: Send + 'static>(
         &self,
         path: &str,
@@ -104,7 +104,7 @@ impl GitFiles {
     ) -> Result<T, FsError> {
         let tree = Arc::clone(&self.tree);
         self.context.wait(move || work(&tree))?.map_err(|error| {
-            self.context.complain(path, &format!("cannot read the git repository that is mounted here: {error}"));
+            self.context.complain(path, &format!("cannot read the mounted git repository: {error}"));
             FsError::Io
         })
     }

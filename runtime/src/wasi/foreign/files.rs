@@ -1,4 +1,4 @@
-//! Preview1's `fd_*` under rights: each checks what its descriptor may be used for, then does what it does for our own guests.
+//! Preview1's `fd_*` with rights: each function checks the rights of its descriptor, then does the same as for our own guests.
 
 use abi::Errno;
 
@@ -8,7 +8,7 @@ use super::rights::{self, need};
 use crate::process::Fault;
 use crate::process::descriptor::Object;
 
-/// `fdflags` that are kept and reported, and have no effect: `dsync`, `rsync`, `sync`.
+/// `fdflags` that are stored and reported, but have no effect: `dsync`, `rsync`, `sync`.
 const SYNC_FLAGS: u32 = 1 << 1 | 1 << 3 | 1 << 4;
 /// All `fdflags`.
 const FLAGS: u32 = types::FD_APPEND | types::FD_NONBLOCK | SYNC_FLAGS;
@@ -19,7 +19,7 @@ const ADVICE_LAST: u32 = 5;
 /// `whence` of `fd_seek`: from where it is.
 const WHENCE_CURRENT: u32 = 1;
 
-/// Checks flags, and returns those that are only kept.
+/// Checks flags, and returns those that are only stored.
 pub(super) fn sync_flags(flags: u32) -> Result<u16, Errno> {
     if flags & !FLAGS != 0 {
         return Err(Errno::INVAL);
@@ -39,7 +39,7 @@ pub(super) fn write(call: &mut Call<'_>, fd: u32, buffers: u32, count: u32, offs
     files::write(call, fd, buffers, count, offset, out)
 }
 
-/// `fd_seek`: the right to tell is enough to ask where it is.
+/// `fd_seek`: the right to tell is sufficient to query the position.
 pub(super) fn seek(call: &mut Call<'_>, fd: u32, offset: i64, whence: u32, out: u32) -> Result<(), Fault> {
     if (offset, whence) == (0, WHENCE_CURRENT) {
         return tell(call, fd, out);
@@ -69,7 +69,7 @@ pub(super) fn allocate(call: &mut Call<'_>, fd: u32, offset: u64, length: u64) -
     files::allocate(call, fd, offset, length)
 }
 
-/// `fd_sync`, `fd_datasync`: the command's transaction is what is made durable.
+/// `fd_sync`, `fd_datasync`: only the command's transaction is made durable.
 pub(super) fn sync(call: &mut Call<'_>, fd: u32, right: u64) -> Result<(), Fault> {
     need(call, fd, right)?;
     sync_object(call, fd)
@@ -105,7 +105,7 @@ pub(super) fn set_flags(call: &mut Call<'_>, fd: u32, flags: u32) -> Result<(), 
     Ok(())
 }
 
-/// `fd_fdstat_set_rights`: rights can be given up, and none can be taken.
+/// `fd_fdstat_set_rights`: rights can be dropped, but not added.
 pub(super) fn set_rights(call: &mut Call<'_>, fd: u32, base: u64, inheriting: u64) -> Result<(), Fault> {
     let grant = call.state.descriptors.grant_mut(fd)?;
     if base & !grant.base != 0 || inheriting & !grant.inheriting != 0 {

@@ -1,4 +1,4 @@
-//! Preview1's `path_*` under rights. Where a command was given directories, a path stays below the one it begins in: neither `..` nor
+//! Preview1's `path_*` with rights. If a command was given directories, a path stays below the one it starts in: neither `..` nor
 //! a link leads out of it.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::process::descriptor::{Grant, Object};
 use crate::process::{self, Fault, Roots};
 use crate::vfs::{Node, ROOT_NODE, View};
 
-/// A path argument that was read: the directory it begins in, and its text.
+/// A decoded path argument: its start directory, and its text.
 struct Given {
     base: Node,
     text: String,
@@ -52,9 +52,9 @@ fn begins_anywhere(call: &Call<'_>, fd: u32, node: Node) -> bool {
     is_preopen && node == ROOT_NODE && matches!(call.state.job.roots, Roots::Whole)
 }
 
-// WASI's libc makes the same words of `/a/b` and of `a/b`, and knows no current directory. So what is there decides: a path whose first
-// name exists in the current directory begins there, else one whose first name exists in the root begins there, else it is a new name
-// in the current directory.
+// WASI's libc treats `/a/b` and `a/b` alike, and has no current directory. So the existing files decide: a path whose first
+// component exists in the current directory starts there, else one whose first component exists in the root starts there, else it
+// is a new name in the current directory.
 fn begin(call: &Call<'_>, text: &str) -> Node {
     let view = &call.state.job.view;
     let first = text.split('/').next().unwrap_or_default();
@@ -69,7 +69,7 @@ fn begin(call: &Call<'_>, text: &str) -> Node {
     }
 }
 
-/// The tree below a directory, which nothing leads out of.
+/// The tree below a directory, from which nothing leads out.
 struct Below<'a> {
     view: &'a Arc<View<Transaction>>,
     top: Node,
@@ -189,7 +189,7 @@ pub(super) fn link(call: &mut Call<'_>, lookup: u32, old: PathArgument, new: Pat
     Ok(call.state.job.view.link(&from, &at, at.for_new()?)?)
 }
 
-/// `path_symlink`: where a command was given directories, no link to an absolute path, which would lead out of them.
+/// `path_symlink`: if a command was given directories, links to absolute paths are rejected because they would lead out.
 pub(super) fn symlink(call: &mut Call<'_>, target: (u32, u32), argument: PathArgument) -> Result<(), Fault> {
     let target = call.memory.path(target.0, target.1)?;
     let given = Given::read(call, argument, rights::PATH_SYMLINK)?;
@@ -204,7 +204,7 @@ pub(super) fn symlink(call: &mut Call<'_>, target: (u32, u32), argument: PathArg
     Ok(())
 }
 
-/// `path_readlink`: cut where the buffer ends.
+/// `path_readlink`: truncated at the end of the buffer.
 pub(super) fn readlink(call: &mut Call<'_>, argument: PathArgument, buffer: u32, length: u32, out: u32) -> Result<(), Fault> {
     let given = Given::read(call, argument, rights::PATH_READLINK)?;
     let (node, _) = given.find(call, Last::NoFollow)?;

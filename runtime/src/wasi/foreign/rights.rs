@@ -1,4 +1,4 @@
-//! Preview1's rights: what a descriptor may be used for, and what may be opened through it.
+//! Preview1's rights of a descriptor, and of files opened through it.
 
 use abi::Errno;
 
@@ -62,7 +62,7 @@ pub(crate) const PATH_UNLINK_FILE: u64 = 1 << 26;
 /// `poll_oneoff` on it.
 pub(crate) const POLL: u64 = 1 << 27;
 
-/// All that makes sense for a directory.
+/// All rights that apply to a directory.
 pub(crate) const DIRECTORY: u64 = PATH_CREATE_DIRECTORY
     | PATH_CREATE_FILE
     | PATH_LINK_SOURCE
@@ -84,7 +84,7 @@ pub(crate) const DIRECTORY: u64 = PATH_CREATE_DIRECTORY
     | PATH_REMOVE_DIRECTORY
     | PATH_UNLINK_FILE;
 
-/// All that makes sense for a file.
+/// All rights that apply to a file.
 pub(crate) const FILE: u64 = FD_DATASYNC
     | FD_READ
     | FD_SEEK
@@ -109,7 +109,7 @@ pub(super) fn need(call: &Call<'_>, fd: u32, rights: u64) -> Result<(), Errno> {
     if grant.base & rights == rights { Ok(()) } else { Err(Errno::NOTCAPABLE) }
 }
 
-/// The rights to a file that a process was started with.
+/// Returns the rights to an inherited file.
 pub(crate) fn inherited(file: &OpenFile) -> Grant {
     let mut base = if matches!(file.object, Object::Directory(_)) { DIRECTORY } else { FILE };
     if !file.readable {
@@ -125,7 +125,7 @@ pub(crate) fn inherited(file: &OpenFile) -> Grant {
     Grant { base, inheriting: DIRECTORY | FILE, ..Grant::default() }
 }
 
-/// The rights to a directory that is open from the start, and its name.
+/// Returns the rights to a preopened directory, and its name.
 pub(crate) fn preopened(name: &str) -> Grant {
     Grant { base: DIRECTORY, inheriting: DIRECTORY | FILE, preopen: Some(name.into()), ..Grant::default() }
 }

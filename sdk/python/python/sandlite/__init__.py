@@ -48,6 +48,8 @@ if _TYPE_CHECKING:
         Image,
         Info,
         Match,
+        McpServer,
+        McpTool,
         Refusal,
         ReplayDifference,
         Replayed,
@@ -66,7 +68,8 @@ _atexit.register(_native.shut_gate)
 
 
 def actions() -> "list[dict[str, _Any]]":
-    """Returns what :meth:`Sandbox.call_action` can do: name, title, description, effect, permission, audience and schemas of each.
+    """Returns the actions of :meth:`Sandbox.call_action`: name, title, description, effect, permission, audience and schemas of
+    each.
 
     >>> [action["name"] for action in actions()][:2]
     ['bash', 'python']
@@ -76,7 +79,7 @@ def actions() -> "list[dict[str, _Any]]":
 
 
 def __getattr__(name: str) -> _Any:
-    # Types that only those who name them need.
+    # Types that are imported only when they are used.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("NodeContext", "NodeView", "ProvidedNode"):
@@ -124,6 +127,8 @@ __all__ = [
     "Limit",
     "LimitError",
     "Match",
+    "McpServer",
+    "McpTool",
     "Mount",
     "NodeContext",
     "NodeView",

@@ -1,4 +1,4 @@
-"""The command ``sandlite``: ``python -m sandlite``, ``uvx sandlite``. It runs the code of the program of that name."""
+"""The command ``sandlite``: ``python -m sandlite``, ``uvx sandlite``. It runs the same code as the program of that name."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from . import _native
 
 
 def main() -> None:
-    """Runs the words of this process's command line and exits."""
-    # Ctrl-C is for the command: Python would raise KeyboardInterrupt after the command has dealt with it.
+    """Runs the command line of this process and exits."""
+    # Ctrl-C belongs to the command: Python would raise KeyboardInterrupt after the command has handled it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_native.cli(["sandlite", *sys.argv[1:]]))
 

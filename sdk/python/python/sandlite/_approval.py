@@ -1,4 +1,4 @@
-"""Waiting for a person: the command's clock stands still while ``approve`` decides."""
+"""Waiting for a person: the command's clock is paused while ``approve`` decides."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from ._host_tools import Approve, ToolCall
     from ._native import ToolScope
 
-#: How long a person may take by default, in seconds.
+#: Default time for a person to decide, in seconds.
 APPROVE_TIMEOUT = 600.0
 
-#: The call of a tool that this code works for; set by the native half.
+#: The tool call that this code works for; set by the native half.
 CURRENT: "ContextVar[Optional[ToolScope]]" = ContextVar("sandlite_tool", default=None)
 
 
 def timed(approve: "Optional[Approve]", timeout: Optional[float]) -> "Optional[Approve]":
-    """The same ``approve``, whose time is not the command's: a limit of its own ends the command instead."""
+    """Wraps ``approve`` so that its time does not count as the command's; a separate limit ends the command instead."""
     if approve is None:
         return None
     given, seconds = approve, APPROVE_TIMEOUT if timeout is None else timeout

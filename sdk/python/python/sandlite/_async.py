@@ -1,4 +1,4 @@
-"""The sandbox, for ``asyncio``: a cancelled call kills its command."""
+"""The sandbox for ``asyncio``: canceling a call kills its command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import (
 
 from . import _calls, _pip, _process
 from . import _native as native_half
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening, PolicyLike
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, McpServersLike, MountLike, Opening, PolicyLike
 from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        McpServer,
         Replayed,
         ShownRun,
         TreeCopy,
@@ -60,7 +61,7 @@ Text = Union[str, bytes]
 
 
 async def _native_answer(ask: Any) -> Any:
-    # Those who do not use it need not wait for its import.
+    # Imported on first use, because the import takes time.
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -82,7 +83,7 @@ async def _native_answer(ask: Any) -> Any:
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        # Whoever cancelled may rely on it: the command is over when the cancellation is.
+        # The caller may rely on this: the command has ended when the cancellation completes.
         task.kill()
         while not future.done():
             try:
@@ -115,7 +116,7 @@ async def _run(
 
 
 class AsyncKv:
-    """Small JSON values by name, stored beside the files.
+    """Small JSON values by name, stored separately from files.
 
     >>> await box.kv.set("plan", {"step": 1})
     1
@@ -180,10 +181,11 @@ class AsyncKv:
 
 
 class AsyncSession:
-    """A shell and a Python that resume where their last calls ended: directory, variables, functions; globals and imports.
+    """A shell and a Python interpreter that continue where their last calls ended: directory, variables, functions; globals and
+    imports.
 
-    The shell's state is stored in the database. The Python lives as long as the sandbox is open; if it has to start again, the result's
-    ``restarted`` is true.
+    The shell's state is stored in the database. The Python interpreter lives as long as the sandbox is open; if it has to be
+    restarted, the result's ``restarted`` is true.
 
     >>> session = box.session("work")
     >>> await session.bash("cd /tmp; name=ada")
@@ -243,10 +245,10 @@ class AsyncSession:
         on_stdout: Optional[AsyncOnOutput] = None,
         on_stderr: Optional[AsyncOnOutput] = None,
     ) -> Result:
-        """Runs Python code in the session's live interpreter.
+        """Runs Python code in the session's persistent interpreter.
 
-        As in a notebook, the value of a last expression is printed; it is also the result's ``value`` if JSON can represent it, and
-        pictures are its ``images``. ``echo=False`` turns that off.
+        As in a notebook, the value of a last expression is printed. It is also the result's ``value`` if JSON can represent it,
+        and images are in ``images``. ``echo=False`` turns that off.
 
         >>> (await session.python("x = 20")).ok
         True
@@ -318,7 +320,7 @@ class AsyncSession:
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
     ) -> AsyncStream:
-        """Runs a bash command line in this session and yields its output as it comes; see :meth:`AsyncSandbox.stream`.
+        """Runs a bash command line in this session and yields its output as it arrives; see :meth:`AsyncSandbox.stream`.
 
         >>> [chunk.text async for chunk in session.stream("echo hi")]
         ['hi\\n']
@@ -342,7 +344,7 @@ class AsyncSession:
     def stream_python(
         self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
     ) -> AsyncStream:
-        """Runs Python code in this session and yields its output as it comes; see :meth:`AsyncSandbox.stream`.
+        """Runs Python code in this session and yields its output as it arrives; see :meth:`AsyncSandbox.stream`.
 
         >>> [chunk.text async for chunk in session.stream_python("print(6 * 7)")]
         ['42\\n']
@@ -364,7 +366,8 @@ class AsyncSession:
         return await _finish(_calls.session_directory(self._native, self.name))
 
     async def end(self) -> bool:
-        """Deletes the shell's state, ends the Python, and returns whether there was either. The next call starts afresh.
+        """Deletes the shell's state, ends the Python interpreter, and returns whether there was either. The next call starts
+        afresh.
 
         >>> await session.end()
         False
@@ -383,7 +386,7 @@ class AsyncSandbox:
     >>> result.stdout
     '7\\n'
 
-    ``box = await AsyncSandbox()`` works too. Each call runs on a thread of the native half; cancelling it kills its command and waits for
+    ``box = await AsyncSandbox()`` works too. Each call runs on a thread of the native half; canceling it kills its command and waits for
     its end. ``async`` tools and an ``async`` ``approve`` run in the loop that opened the sandbox.
     """
 
@@ -409,6 +412,7 @@ class AsyncSandbox:
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
         policy: Optional[PolicyLike] = None,
+        mcp_servers: Optional[McpServersLike] = None,
     ) -> None:
         self._opening = (db, files, snapshot, cwd, preset, env, mounts, tools, approve)
         self._more_opening: "dict[str, Any]" = {
@@ -422,6 +426,7 @@ class AsyncSandbox:
             "base": base,
             "allow_host": allow_host,
             "policy": policy,
+            "mcp_servers": mcp_servers,
         }
         self._opened: Optional[native_half.Sandbox] = None
 
@@ -451,8 +456,8 @@ class AsyncSandbox:
         return self.open().__await__()
 
     def command(self, name: str) -> "Callable[[CommandLike], CommandLike]":
-        """Makes a function a program of the sandbox, for all commands that are started from here on. An ``async`` function runs in the
-        loop of the caller.
+        """Makes a function a program of the sandbox, for all commands started from now on. An ``async`` function runs in the
+        caller's loop.
 
         >>> @box.command("greet")
         ... async def greet(call):
@@ -469,6 +474,32 @@ class AsyncSandbox:
             return function
 
         return add
+
+    def mcp_servers(self) -> "list[McpServer]":
+        """Returns the MCP servers of the sandbox with their tools, and why a tool is off.
+
+        >>> [server.name for server in box.mcp_servers()]
+        []
+        """
+        return _calls.mcp_servers(self._native)
+
+    async def connect_mcp(
+        self, servers: McpServersLike, *, approve: Optional[Approve] = None, approve_timeout: Optional[float] = None
+    ) -> None:
+        """Gives the sandbox MCP servers, as the argument ``mcp_servers`` does, for all commands that are started from here on.
+
+        >>> await box.connect_mcp({"files": {"command": "mcp-files", "args": ["/srv"]}})  # doctest: +SKIP
+        """
+        import asyncio
+
+        self._opened = await _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout, asyncio.get_running_loop()))
+
+    async def confirm_mcp(self, name: str) -> None:
+        """Confirms what an MCP server says of its tools now: those that have changed since they were granted are on again.
+
+        >>> await box.confirm_mcp("files")  # doctest: +SKIP
+        """
+        self._opened = await _finish(_calls.confirm_mcp(self._native, name))
 
     @property
     def kv(self) -> AsyncKv:
@@ -487,12 +518,12 @@ class AsyncSandbox:
 
     @property
     def limits(self) -> "dict[str, str]":
-        """What a command may use, by the names of the preset files."""
+        """The limits of a command, by their names in the preset files."""
         return dict(self._native.limits)
 
     @property
     def read_only(self) -> bool:
-        """Whether it was opened for reading only."""
+        """Whether it was opened read-only."""
         return self._native.read_only
 
     @property
@@ -527,9 +558,10 @@ class AsyncSandbox:
     ) -> Result:
         """Runs a bash command line. A non-zero exit code is a result; ``check=True`` raises :class:`CommandError` instead.
 
-        ``timeout`` (seconds) tightens the preset's time limit; ``rollback_on_failure`` undoes the file changes of a command that fails;
-        ``seed`` makes the run repeatable; ``record`` keeps what it is given for :meth:`replay`. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
-        runs, in this loop, and awaited if they are ``async``; the command waits while they work.
+        ``timeout`` (seconds) lowers the preset's time limit; ``rollback_on_failure`` rolls back the file changes of a command that
+        fails; ``seed`` makes the run repeatable; ``record`` records its inputs for :meth:`replay`. ``on_stdout`` and ``on_stderr`` are
+        called with each piece of output as text while the command runs, in this loop, and awaited if they are ``async``; the command
+        waits while they run.
 
         >>> (await box.bash("echo hello | tr a-z A-Z")).stdout
         'HELLO\\n'
@@ -570,7 +602,7 @@ class AsyncSandbox:
         on_stdout: Optional[AsyncOnOutput] = None,
         on_stderr: Optional[AsyncOnOutput] = None,
     ) -> Result:
-        """Runs Python code in a new interpreter, with the options of :meth:`bash`. Code that raises is a result.
+        """Runs Python code in a new interpreter, with the options of :meth:`bash`. Code that raises returns a result.
 
         With ``echo`` the value of a last expression is printed, as in a notebook; see :meth:`AsyncSession.python`.
 
@@ -605,7 +637,7 @@ class AsyncSandbox:
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
     ) -> AsyncProcess:
-        """Starts a bash command line and returns at once, with a :class:`AsyncProcess` to write to, read from, kill and wait for.
+        """Starts a bash command line and returns at once, with an :class:`AsyncProcess` to write to, read from, kill and wait for.
 
         Without ``stdin`` its standard input stays open until :meth:`AsyncProcess.close_stdin` or :meth:`AsyncProcess.wait`.
 
@@ -673,9 +705,9 @@ class AsyncSandbox:
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
     ) -> AsyncStream:
-        """Runs a bash command line and yields its output as it comes, in :class:`Chunk` objects.
+        """Runs a bash command line and yields its output as it arrives, in :class:`Chunk` objects.
 
-        The command waits while you work on a chunk. Closing the stream kills the command.
+        The command waits while you process a chunk. Closing the stream kills the command.
 
         >>> stream = box.stream("echo out; sleep 0.01; echo err >&2")
         >>> [(chunk.stream, chunk.text) async for chunk in stream]
@@ -711,7 +743,7 @@ class AsyncSandbox:
         seed: Optional[int] = None,
         echo: bool = False,
     ) -> AsyncStream:
-        """Runs Python code and yields its output as it comes; see :meth:`stream`.
+        """Runs Python code and yields its output as it arrives; see :meth:`stream`.
 
         >>> "".join([chunk.text async for chunk in box.stream_python("print(1); print(2)")])
         '1\\n2\\n'
@@ -761,17 +793,17 @@ class AsyncSandbox:
         return await _finish(_calls.read_window(self._native, path, offset, limit))
 
     async def write_file(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
-        """Writes a whole file from text, bytes or a path of this machine, and creates the directories above it.
+        """Writes a whole file from text, bytes or a path on this machine, creating missing parent directories.
 
-        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file has changed since that version was read;
-        ``"none"`` requires that there is no such file.
+        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file has changed since that version
+        was read; ``"none"`` requires that the file does not exist.
 
         >>> await box.write_file("src/main.py", "print(1)\\n")
         """
         await _finish(_calls.write_file(self._native, path, content, expected_version))
 
     async def write_files(self, files: Mapping[str, Content]) -> None:
-        """Writes many files in one transaction: all of them or none.
+        """Writes many files in one transaction, all or none.
 
         >>> await box.write_files({"a.txt": "a", "b/c.bin": b"\\x00"})
         >>> await box.glob("**/*")
@@ -780,8 +812,8 @@ class AsyncSandbox:
         await _finish(_calls.write_files(self._native, files))
 
     async def append(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
-        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing. With
-        ``expected_version`` the file must have that version.
+        """Appends text, bytes or a file on this machine to a file, which is created if missing. With ``expected_version`` the
+        file must have that version.
 
         >>> await box.append("log", "one\\n")
         >>> await box.append("log", "two\\n")
@@ -812,7 +844,7 @@ class AsyncSandbox:
         depth: int = 1,
         hidden: bool = False,
     ) -> list[FileEntry]:
-        """Lists a directory down to a depth; at most 1000 entries. :meth:`walk` lists everything.
+        """Lists a directory to a given depth; at most 1000 entries. :meth:`walk` lists everything.
 
         >>> await box.write_file("f", "x")
         >>> [entry.name for entry in await box.list_files()]
@@ -821,7 +853,7 @@ class AsyncSandbox:
         return await _finish(_calls.list_files(self._native, path, depth, hidden))
 
     async def walk(self, path: str = ".") -> list[FileStat]:
-        """Returns the metadata of a directory and of everything below it, each directory before what is in it.
+        """Returns the metadata of a directory and of everything below it, each directory before its content.
 
         >>> await box.write_file("a/b", "x")
         >>> [found.path for found in await box.walk("a")]
@@ -886,7 +918,7 @@ class AsyncSandbox:
         return await _finish(_calls.stat(self._native, path, follow_symlinks))
 
     async def mkdir(self, path: str) -> None:
-        """Creates a directory and those above it. A directory that exists is fine.
+        """Creates a directory and its missing parents. An existing directory is not an error.
 
         >>> await box.mkdir("a/b")
         """
@@ -897,7 +929,8 @@ class AsyncSandbox:
     ) -> str:
         """Copies a file, or a directory with everything below it if ``recursive``, in one transaction, and returns the copy's path.
 
-        An existing directory takes the copy inside. With ``expected_version`` it copies only if the file at ``to_path`` has that version.
+        If the destination is an existing directory, the copy is placed inside it. With ``expected_version`` it copies only if the
+        file at ``to_path`` has that version.
 
         >>> await box.write_file("f", "x")
         >>> await box.copy("f", "g")
@@ -916,8 +949,8 @@ class AsyncSandbox:
         await _finish(_calls.move_file(self._native, from_path, to_path, overwrite, expected_version))
 
     async def remove(self, path: str, *, recursive: bool = False, expected_version: Optional[str] = None) -> None:
-        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``. With ``expected_version``
-        the file must have that version.
+        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``. With
+        ``expected_version`` the file must have that version.
 
         >>> await box.write_file("d/f", "x")
         >>> await box.remove("d", recursive=True)
@@ -925,7 +958,7 @@ class AsyncSandbox:
         await _finish(_calls.delete_file(self._native, path, recursive, expected_version))
 
     async def delete_file(self, path: str, *, recursive: bool = False) -> None:
-        """The same as :meth:`remove`, under the name that models have for it.
+        """Same as :meth:`remove`, under its name for models.
 
         >>> await box.write_file("f", "x")
         >>> await box.delete_file("f")
@@ -933,7 +966,7 @@ class AsyncSandbox:
         await self.remove(path, recursive=recursive)
 
     async def move_file(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
-        """The same as :meth:`move`, under the name that models have for it.
+        """Same as :meth:`move`, under its name for models.
 
         >>> await box.write_file("f", "x")
         >>> await box.move_file("f", "g")
@@ -941,7 +974,7 @@ class AsyncSandbox:
         await self.move(from_path, to_path, overwrite=overwrite)
 
     async def upload(self, host_path: HostPath, path: str) -> int:
-        """Copies a file of this machine into the sandbox and returns its size. It is read while it is stored.
+        """Copies a file from this machine into the sandbox and returns its size. It is streamed.
 
         >>> open("report.csv", "w").write("a,b\\n")
         4
@@ -951,7 +984,7 @@ class AsyncSandbox:
         return await _finish(_calls.upload(self._native, host_path, path))
 
     async def download(self, path: str, host_path: HostPath, *, overwrite: bool = False) -> int:
-        """Copies a file of the sandbox to this machine and returns its size. The file appears whole or not at all.
+        """Copies a file from the sandbox to this machine and returns its size. The file is created atomically.
 
         Raises :class:`FileExistsError` if the file exists, unless ``overwrite``.
 
@@ -962,9 +995,9 @@ class AsyncSandbox:
         return await _finish(_calls.download(self._native, path, host_path, overwrite))
 
     async def upload_dir(self, host_path: HostPath, path: str) -> TreeCopy:
-        """Copies a directory of this machine with everything below it into the sandbox, in one transaction.
+        """Copies a directory from this machine with everything below it into the sandbox, in one transaction.
 
-        Links are copied as links. Directories that may hold secrets (``/etc``, ``~/.ssh``, …) are refused.
+        Links are copied as links. Directories that may contain secrets (``/etc``, ``~/.ssh``, …) are rejected.
 
         >>> os.makedirs("project/src")
         >>> (await box.upload_dir("project", "/work")).directories
@@ -973,7 +1006,7 @@ class AsyncSandbox:
         return await _finish(_calls.upload_dir(self._native, host_path, path))
 
     async def download_dir(self, path: str, host_path: HostPath) -> TreeCopy:
-        """Copies a directory of the sandbox with everything below it to this machine. Nothing there is overwritten.
+        """Copies a directory from the sandbox with everything below it to this machine. Existing files are not overwritten.
 
         >>> await box.write_file("out/a.txt", "a")
         >>> (await box.download_dir("out", "result")).files
@@ -991,7 +1024,7 @@ class AsyncSandbox:
         grep: Optional[str] = None,
         output: bool = False,
     ) -> list[HistoryEntry]:
-        """Returns what was done, newest first. With ``output`` the rows have what the commands printed.
+        """Returns past runs, newest first. With ``output`` the rows include the output of commands.
 
         >>> (await box.bash("echo hi")).ok
         True
@@ -1001,7 +1034,7 @@ class AsyncSandbox:
         return await _finish(_calls.history(self._native, limit, since, before, name, grep, output))
 
     async def info(self) -> Info:
-        """Returns what the sandbox holds: files, keys and runs, and how much of each limit is used.
+        """Returns a summary of the sandbox: files, keys and runs, and the usage of each limit.
 
         >>> await box.write_file("f", "five!")
         >>> info = await box.info()
@@ -1018,7 +1051,7 @@ class AsyncSandbox:
         offline: bool = False,
         no_deps: bool = False,
     ) -> Installation:
-        """Installs Python packages by name or from wheel files, as :meth:`Sandbox.pip_install` does.
+        """Installs Python packages by name or from wheel files, like :meth:`Sandbox.pip_install`.
 
         >>> await box.pip_install("jinja2", "pyyaml")  # doctest: +SKIP
         """
@@ -1035,7 +1068,7 @@ class AsyncSandbox:
     async def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
         """Returns everything (files, values, history) as the bytes of a ``.db`` file.
 
-        ``compat="localsandbox"`` has the layout of LocalSandbox 0.3, which can then open it.
+        ``compat="localsandbox"`` uses the layout of LocalSandbox 0.3, which can then open it.
 
         >>> async with AsyncSandbox(snapshot=await box.export_snapshot()) as copy:
         ...     (await copy.bash("echo resumed")).stdout
@@ -1044,27 +1077,30 @@ class AsyncSandbox:
         return await _finish(_calls.export_snapshot(self._native, compat))
 
     async def export_to(self, path: HostPath, *, compat: Optional[str] = None) -> None:
-        """Writes the same to a new file of this machine.
+        """Writes the same to a new file on this machine.
 
         >>> await box.export_to("snapshot.db")
         """
         await _finish(_calls.export_to(self._native, path, compat))
 
-    async def git_export(self, to: HostPath, *, path: str = "/", bare: bool = False) -> GitExported:
+    async def git_export(
+        self, to: HostPath, *, path: str = "/", bare: bool = False, checkpoints: bool = False
+    ) -> GitExported:
         """Writes the versions as commits of a new git repository: a directory with files and ``.git``, ``NAME.git`` without
-        files, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` its root.
+        files, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` its root. With ``checkpoints`` they are the
+        commits instead, with their messages.
 
         >>> await box.write_file("/src/plan", "A")
         >>> (await box.git_export("plan.bundle", path="/src")).commits
         1
         """
-        return await _finish(_calls.git_export(self._native, to, path, bare))
+        return await _finish(_calls.git_export(self._native, to, path, bare, checkpoints))
 
     async def git_import(
         self, source: HostPath, *, ref: Optional[str] = None, into: str = ".", depth: Optional[int] = None
     ) -> GitImported:
-        """Makes versions of the commits of a git repository or bundle: its first-parent history. Tags become checkpoints.
-        If something is wrong with it, nothing is changed.
+        """Imports the commits of a git repository or bundle as versions: its first-parent history. Tags become checkpoints. If
+        the repository is invalid, nothing is changed.
 
         >>> await box.write_file("/src/plan", "A")
         >>> (await box.git_export("plan.bundle", path="/src")).commits
@@ -1077,7 +1113,7 @@ class AsyncSandbox:
         return await _finish(_calls.git_import(self._native, source, ref, into, depth))
 
     def session(self, name: str = "main") -> "AsyncSession":
-        """Returns a shell and a Python that keep their state between calls.
+        """Returns a shell and a Python interpreter that keep their state between calls.
 
         >>> session = box.session("work")
         >>> (await session.bash("cd /tmp")).ok, (await session.bash("pwd")).stdout
@@ -1086,7 +1122,7 @@ class AsyncSandbox:
         return AsyncSession(self._native, name)
 
     async def sessions(self) -> list[str]:
-        """Returns the names of the sessions that have a shell's state.
+        """Returns the names of the sessions with shell state.
 
         >>> await box.sessions()
         []
@@ -1094,7 +1130,7 @@ class AsyncSandbox:
         return await _finish(_calls.sessions(self._native))
 
     async def tool_text(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Performs an action and returns the text that a model would read; raises if it fails.
+        """Performs an action and returns its text for a model; raises if it fails.
 
         >>> await box.tool_text("bash", {"command": "echo hi"})
         'hi'
@@ -1102,7 +1138,7 @@ class AsyncSandbox:
         return await _finish(_calls.tool_text(self._native, name, arguments))
 
     async def call_action(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Performs one of :func:`sandlite.actions` as a model does: a failure is an answer too.
+        """Performs one of :func:`sandlite.actions` as a model does: a failure is also a result.
 
         >>> (await box.call_action("read_file", {"path": "missing"})).is_error
         True
@@ -1112,7 +1148,8 @@ class AsyncSandbox:
     async def log(
         self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None, digest: bool = False
     ) -> list[Version]:
-        """Returns the versions, newest first: each run that changed something left one. ``path`` selects those that changed it.
+        """Returns the versions, newest first: each run that changed something created one. ``path`` selects those that changed
+        it.
 
         ``digest`` computes the digest of each version's files. Equal trees have equal digests.
 
@@ -1125,7 +1162,7 @@ class AsyncSandbox:
     async def diff(
         self, start: Union[str, int], end: Union[str, int] = "HEAD", paths: Sequence[str] = (), *, names_only: bool = False
     ) -> Diff:
-        """Returns what differs between two versions: a run's number, ``"HEAD~3"``, a checkpoint or ``"@{2 hours ago}"``.
+        """Returns the differences between two versions: a run's number, ``"HEAD~3"``, a checkpoint or ``"@{2 hours ago}"``.
 
         >>> await box.write_file("/plan", "A")
         >>> await box.write_file("/plan", "B")
@@ -1135,7 +1172,7 @@ class AsyncSandbox:
         return await _finish(_calls.diff(self._native, str(start), str(end), paths, names_only))
 
     async def show(self, run: Union[str, int] = "HEAD") -> ShownRun:
-        """Returns one run with its output and what it changed. Any run's number is a reference, and so is a version.
+        """Returns one run with its output and changes. Any run's number is a reference, and so is a version.
 
         >>> await box.write_file("/plan", "A")
         >>> (await box.show("HEAD")).changes.files[0].path
@@ -1153,9 +1190,10 @@ class AsyncSandbox:
         return await _finish(_calls.blame(self._native, path, offset, limit))
 
     async def bisect(self, command: str, good: Union[str, int], bad: Union[str, int] = "HEAD") -> Bisection:
-        """Finds the run that broke something: tries a bash command at versions between ``good`` and ``bad``.
+        """Finds the run that broke something: runs a bash command at versions between ``good`` and ``bad``.
 
-        Each version is tried in a copy that is thrown away. Exit code 0 is good, 125 skips the version, anything else below 128 is bad.
+        Each version is tested in a temporary copy. Exit code 0 means good, 125 skips the version, any other code below 128 means
+        bad.
 
         >>> await box.write_file("/state", "fine")
         >>> await box.write_file("/state", "broken")
@@ -1165,7 +1203,7 @@ class AsyncSandbox:
         return await _finish(_calls.bisect(self._native, str(good), str(bad), command))
 
     async def replay(self, start: Union[str, int, None] = None) -> Replayed:
-        """Runs every run that was made with ``record=True`` again, in a copy, and compares exit code, output and files after each.
+        """Replays every run made with ``record=True`` in a copy, and compares exit code, output and files after each.
 
         >>> result = await box.bash("echo $RANDOM > /number; cat /number", record=True)
         >>> (await box.replay()).difference is None
@@ -1176,7 +1214,7 @@ class AsyncSandbox:
     async def changes(
         self, since: Union[str, int, None] = None, paths: Sequence[str] = (), *, names_only: bool = False
     ) -> Diff:
-        """Returns what was changed since a version; by default in the mounted directories, or since the first run.
+        """Returns the changes since a version; defaults to the mounted directories, or to the first run.
 
         >>> await box.write_file("/plan", "A")
         >>> [(file.path, file.kind) for file in (await box.changes()).files]
@@ -1192,10 +1230,10 @@ class AsyncSandbox:
         path: Optional[str] = None,
         dry_run: bool = False,
     ) -> Applied:
-        """Applies what was changed to a directory of this machine: all of it or nothing.
+        """Applies the sandbox's changes to a directory on this machine, all or none.
 
-        ``path`` is the directory of the sandbox that it corresponds to, by default the overlay mount. A file that was edited
-        in the directory meanwhile raises :class:`~sandlite.errors.ConflictError`, and nothing is changed.
+        ``path`` is the corresponding directory in the sandbox; defaults to the overlay mount. A file that was edited in the
+        directory meanwhile raises :class:`~sandlite.errors.ConflictError`, and nothing is changed.
 
         >>> import tempfile
         >>> await box.write_file("/out/report.md", "done")
@@ -1207,7 +1245,7 @@ class AsyncSandbox:
         return await _finish(_calls.apply(self._native, directory, version, path, dry_run))
 
     async def undo(self, runs: int = 1, *, dry_run: bool = False) -> Diff:
-        """Brings everything back to what it was before the last changing runs. Undoing an undo is a redo.
+        """Undoes the last runs that changed something. Undoing an undo is a redo.
 
         >>> await box.write_file("/plan", "A")
         >>> await box.write_file("/plan", "B")
@@ -1219,7 +1257,7 @@ class AsyncSandbox:
         return await _finish(_calls.undo(self._native, runs, dry_run))
 
     async def restore(self, version: Union[str, int], paths: Sequence[str] = (), *, dry_run: bool = False) -> Diff:
-        """Brings some paths, or files, keys and sessions, back to what they were at a version. It can be undone.
+        """Restores some paths, or all files, keys and sessions, to their state at a version. It can be undone.
 
         >>> await box.write_file("/plan", "A")
         >>> (await box.checkpoint("start")).name
@@ -1231,10 +1269,11 @@ class AsyncSandbox:
         return await _finish(_calls.restore(self._native, str(version), paths, dry_run))
 
     async def mount_file(self, path: str, function: FileProvider) -> None:
-        """Shows a file that ``function`` generates each time somebody opens it: it gets a :class:`NodeContext` and returns text or bytes.
+        """Mounts a file that ``function`` generates each time it is opened: it receives a :class:`NodeContext` and returns text
+        or bytes.
 
-        Programs read it as any other file and cannot change it. An exception is an input/output error for whoever reads; its message is on
-        the command's standard error. An ``async`` function runs in this loop. The function must not change this sandbox.
+        Programs read it like any other file and cannot change it. An exception becomes an input/output error for the reader; its
+        message is printed to the command's standard error. An ``async`` function runs in this loop. The function must not change this sandbox.
 
         >>> await box.mount_file("/srv/greeting", lambda context: f"hello from {context.path}\\n")
         >>> (await box.bash("cat /srv/greeting")).stdout
@@ -1243,10 +1282,11 @@ class AsyncSandbox:
         await self._mount(path, function, False, False)
 
     async def mount_directory(self, path: str, function: DirectoryProvider, *, overlay: bool = False) -> None:
-        """Shows a directory that ``function`` generates, once for a command and again whenever the directory is listed.
+        """Mounts a directory that ``function`` generates, once for a command and again whenever the directory is listed.
 
-        It returns a mapping of names, or a :class:`ProvidedNode`: text and bytes are files, mappings are directories, and functions are files
-        that are generated when somebody opens them. With ``overlay=True`` programs can change it, and the changes are the sandbox's.
+        It returns a mapping of names, or a :class:`ProvidedNode`: text and bytes are files, mappings are directories, and
+        functions are files that are generated when they are opened. With ``overlay=True`` programs can change it, and the changes
+        are stored in the sandbox.
 
         >>> await box.mount_directory("/srv/users", lambda: {"ada": "1815\\n", "old": {"bob": b"1900\\n"}})
         >>> (await box.bash("ls /srv/users; cat /srv/users/old/bob")).stdout
@@ -1260,7 +1300,7 @@ class AsyncSandbox:
 
         from ._providers import native
 
-        # The native half keeps the function, which must not keep the native half.
+        # The native half holds the function, which must not hold the native half.
         this = weakref.ref(self)
 
         def sandbox() -> native_half.Sandbox:
@@ -1273,7 +1313,7 @@ class AsyncSandbox:
         await _finish(_calls.mount_function(self._native, path, called, is_directory, overlay))
 
     async def unmount(self, path: str) -> bool:
-        """Ends a mount, and returns whether there was one. What was changed in an overlay stays.
+        """Removes a mount, and returns whether there was one. Changes made in an overlay are kept.
 
         >>> await box.mount_file("/srv/now", lambda: "now")
         >>> await box.unmount("/srv/now")
@@ -1282,10 +1322,11 @@ class AsyncSandbox:
         return await _finish(_calls.unmount(self._native, path))
 
     async def update(self, path: str = "/", to: Optional[Union[str, int]] = None, *, keep: Optional[str] = None) -> Updated:
-        """Moves an overlay over a database (``/`` for ``base``) onto its newest version, or onto ``to``, and keeps this sandbox's changes.
+        """Moves an overlay over a database (``/`` for ``base``) onto its newest version, or onto ``to``, keeping this sandbox's
+        changes.
 
-        Where both sides have changed a path, ``keep="ours"`` or ``keep="theirs"`` decides; without it an exception names those paths, and
-        nothing is changed.
+        If both sides changed a path, ``keep="ours"`` or ``keep="theirs"`` selects a side; without it an exception lists those
+        paths, and nothing is changed.
 
         >>> async with AsyncSandbox(db="base.db", files={"/plan": "A"}) as base:
         ...     pass
@@ -1296,7 +1337,7 @@ class AsyncSandbox:
         return await _finish(_calls.update(self._native, path, None if to is None else str(to), keep))
 
     async def checkpoint(self, name: str, message: Optional[str] = None) -> Checkpoint:
-        """Names the present version.
+        """Names the current version.
 
         >>> await box.write_file("/plan", "A")
         >>> (await box.checkpoint("start", "the first plan")).message
@@ -1318,7 +1359,7 @@ class AsyncSandbox:
     async def prune_versions(
         self, *, versions: Optional[int] = None, seconds: Optional[float] = None, size: Optional[int] = None
     ) -> int:
-        """Drops old versions and returns how many; keeps so many versions, those of the last seconds, or so many bytes.
+        """Deletes old versions and returns their number; keeps this many versions, those of the last seconds, or this many bytes.
 
         >>> await box.prune_versions(versions=100)
         0
@@ -1326,7 +1367,7 @@ class AsyncSandbox:
         return await _finish(_calls.prune_versions(self._native, versions, seconds, size))
 
     async def at(self, version: Union[str, int]) -> "AsyncSandbox":
-        """Returns the sandbox as it was at a version. Nothing there can be changed; a command runs in a copy that is thrown away.
+        """Returns the sandbox as it was at a version. It cannot be changed; a command runs in a temporary copy.
 
         >>> await box.write_file("/plan", "A")
         >>> await box.write_file("/plan", "B")
@@ -1345,7 +1386,7 @@ class AsyncSandbox:
         return made
 
     def view(self, principal: str, labels: Iterable[str] = ()) -> "AsyncSandbox":
-        """Returns the sandbox as a principal with some labels sees it; see :meth:`Sandbox.view`.
+        """Returns the sandbox as seen by a principal with some labels; see :meth:`Sandbox.view`.
 
         >>> await box.set_policy([{"path": "/payroll", "label": "finance"}])
         >>> await box.owner().write_file("/payroll/may.csv", "1,2")
@@ -1355,7 +1396,7 @@ class AsyncSandbox:
         return AsyncSandbox._of(native_half.view(self._native, principal, list(labels)))
 
     def with_policy(self, policy: PolicyLike) -> "AsyncSandbox":
-        """Returns the sandbox under one more policy. Of several policies the tighter decision counts.
+        """Returns the sandbox with an additional policy. If policies differ, the stricter decision applies.
 
         >>> reader = box.with_policy([{"path": "/", "access": "read"}])
         >>> (await reader.bash("echo two > /notes")).exit_code
@@ -1364,7 +1405,8 @@ class AsyncSandbox:
         return AsyncSandbox._of(native_half.with_policy(self._native, _calls.policy_text(policy)))
 
     def owner(self) -> "AsyncSandbox":
-        """Returns the sandbox without any policy. Raises :class:`InvalidError` for a view and for what :meth:`with_policy` returned.
+        """Returns the sandbox without any policy. Raises :class:`InvalidError` for a view and for the result of
+        :meth:`with_policy`.
 
         >>> await box.owner().exists("/keys")
         False
@@ -1373,11 +1415,11 @@ class AsyncSandbox:
 
     @property
     def policy(self) -> "Optional[dict[str, Any]]":
-        """The policy that is stored with the sandbox."""
+        """The policy stored in the sandbox."""
         return _calls.policy(self._native)
 
     async def set_policy(self, policy: Optional[PolicyLike]) -> None:
-        """Stores a policy with the sandbox, in place of the one before; ``None`` removes it. It counts at once.
+        """Stores a policy in the sandbox, replacing the previous one; ``None`` removes it. It takes effect at once.
 
         >>> await box.set_policy([{"path": "/log", "access": "append"}])
         >>> await box.set_policy(None)
@@ -1387,14 +1429,14 @@ class AsyncSandbox:
     def on_commit(
         self, path: str, function: "Optional[Callable[[Commit], Any]]" = None
     ) -> Any:
-        """Asks a function before every commit that changes something at or below a path; see :meth:`Sandbox.on_commit`. An ``async``
-        function runs in the loop that registers it.
+        """Calls a function before every commit that changes something at a path or below it; see :meth:`Sandbox.on_commit`. An
+        ``async`` function runs in the loop that registers it.
 
         >>> @box.on_commit("/src")
         ... async def closed(commit):
         ...     return "closed"
         >>> (await box.bash("mkdir /src")).stderr
-        'sandlite: changes refused by a hook: closed\\n'
+        'sandlite: changes rejected by a hook: closed\\n'
         """
         import asyncio
         import inspect
@@ -1420,7 +1462,7 @@ class AsyncSandbox:
         after: Optional[int] = None,
         follow: bool = False,
     ) -> "AsyncIterator[Event]":
-        """Yields what was committed, in order; see :meth:`Sandbox.events`.
+        """Yields committed changes, in order; see :meth:`Sandbox.events`.
 
         >>> await box.write_file("/plan", "A")
         >>> [event.kind async for event in box.events("index", path="/plan")]
@@ -1455,7 +1497,7 @@ class AsyncSandbox:
         return made
 
     async def close(self) -> None:
-        """Closes the sandbox; everything is in its file. Closing it again has no effect.
+        """Closes the sandbox; all data is in its file. Closing it again has no effect.
 
         >>> await box.close()
         >>> box.closed

@@ -1,4 +1,4 @@
-"""How each method calls the native half and reads its result, once for both the plain and the async sandbox."""
+"""How each method calls the native half and reads its result, shared by the synchronous and the async sandbox."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Seq
 from . import _native, _results
 from ._approval import timed
 from ._commands import CommandLike, ProgramLike, own_parts
-from ._host_tools import Approve, ToolLike, parts
+from ._host_tools import Approve, ToolLike, gate, parts
 from ._results import Result
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        McpServer,
         Replayed,
         ShownRun,
         TreeCopy,
@@ -50,9 +51,10 @@ EditLike = Union["tuple[str, str]", Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Mount:
-    """A directory of this machine, seen at ``guest``. It is never written to: ``ro`` refuses changes, ``overlay`` keeps them as rows.
+    """A directory on this machine, mounted at ``guest``. It is never written to: ``ro`` rejects changes, ``overlay`` stores them
+    in the sandbox.
 
-    ``allow_sensitive`` mounts it even though it may give away secrets (``/etc``, a home directory, ``.ssh``, …)."""
+    ``allow_sensitive`` mounts it even though it may expose secrets (``/etc``, a home directory, ``.ssh``, …)."""
 
     host: Union[str, "os.PathLike[str]"]
     guest: str
@@ -60,8 +62,8 @@ class Mount:
     allow_sensitive: bool = False
 
 
-#: A mount, or as the command line has it: ``"HOST:GUEST"``, ``"db:FILE.db:GUEST"`` or ``"at:VERSION:GUEST"``, each with ``:ro`` or
-#: ``:overlay`` after it.
+#: A mount, or its form on the command line: ``"HOST:GUEST"``, ``"db:FILE.db:GUEST"`` or ``"at:VERSION:GUEST"``, each optionally followed
+#: by ``:ro`` or ``:overlay``.
 MountLike = Union[Mount, str]
 
 
@@ -69,12 +71,12 @@ def _mount(given: MountLike) -> "Union[str, tuple[str, str, bool, bool]]":
     if isinstance(given, str):
         return given
     if given.mode not in ("ro", "overlay"):
-        raise ValueError(f"a mount is `ro` or `overlay`, not `{given.mode}`")
+        raise ValueError(f"invalid mount mode `{given.mode}`: expected `ro` or `overlay`")
     return os.fspath(given.host), given.guest, given.mode == "overlay", given.allow_sensitive
 
 
 class Call(Generic[T]):
-    """A call: ``ask`` takes the callback for its end, or ``None``; ``read`` converts the native result."""
+    """A call: ``ask`` receives the completion callback, or ``None``; ``read`` converts the native result."""
 
     __slots__ = ("ask", "read")
 
@@ -88,7 +90,7 @@ def _same(value: Any) -> Any:
 
 
 def content(value: Content) -> bytes:
-    """Bytes of text, bytes, or a file of this machine."""
+    """The bytes of text, bytes, or a file on this machine."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -106,7 +108,7 @@ def _path(value: Any) -> Union[str, bytes]:
 
 
 def _limits(preset: str, limits: LimitsLike) -> str:
-    """The text of a file of limits; those that it does not set are the preset's."""
+    """The text of a limits file; missing limits are the preset's."""
     if not isinstance(limits, Mapping):
         with open(limits, encoding="utf-8") as file:
             return file.read()
@@ -114,7 +116,7 @@ def _limits(preset: str, limits: LimitsLike) -> str:
     return "\n".join([f"base = {json.dumps(preset)}", *lines])
 
 
-#: A policy file, the same as a mapping (``{"rules": [{"path": "/secret", "access": "hidden"}]}``), or its rules alone.
+#: A policy file, an equivalent mapping (``{"rules": [{"path": "/secret", "access": "hidden"}]}``), or only its rules.
 PolicyLike = Union[Mapping[str, Any], Sequence[Mapping[str, Any]], "os.PathLike[str]", str]
 
 
@@ -128,8 +130,38 @@ def policy_text(policy: PolicyLike) -> str:
     return json.dumps(dict(policy) if isinstance(policy, Mapping) else {"rules": [dict(rule) for rule in policy]})
 
 
+#: MCP servers by name, as ``{"command": …, "args": […], "env": {…}}`` or ``{"url": "http://…", "headers": {…}}``; or a file of the usual
+#: format, ``{"mcpServers": {…}}``.
+McpServersLike = Union[Mapping[str, Mapping[str, Any]], "os.PathLike[str]", str]
+
+
+def _mcp_text(servers: McpServersLike) -> str:
+    if isinstance(servers, (str, os.PathLike)):
+        with open(servers, encoding="utf-8") as file:
+            return file.read()
+    return json.dumps({"mcpServers": {name: dict(server) for name, server in servers.items()}})
+
+
+def mcp_servers(box: _native.Sandbox) -> "list[McpServer]":
+    return [
+        _results.McpServer(row["name"], row["module"], tuple(_results.McpTool(**tool) for tool in row["tools"]))
+        for row in json.loads(_native.mcp_servers(box))
+    ]
+
+
+def connect_mcp(
+    box: _native.Sandbox, servers: McpServersLike, approve: Optional[Approve], timeout: Optional[float], loop: Any = None
+) -> Call[_native.Sandbox]:
+    given = (_mcp_text(servers), gate(timed(approve, timeout), loop))
+    return Call(lambda done: _native.connect_mcp(box, given, done), _same)
+
+
+def confirm_mcp(box: _native.Sandbox, name: str) -> Call[_native.Sandbox]:
+    return Call(lambda done: _native.confirm_mcp(box, name, done), _same)
+
+
 class Opening:
-    """What a sandbox is opened with; a snapshot given as bytes lives in a temporary file until then."""
+    """The arguments for opening a sandbox; a snapshot given as bytes is stored in a temporary file until then."""
 
     def __init__(
         self,
@@ -154,8 +186,10 @@ class Opening:
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
         policy: Optional[PolicyLike] = None,
+        mcp_servers: Optional[McpServersLike] = None,
     ) -> None:
         self._temporary: Optional[str] = None
+        asked = timed(approve, approve_timeout)
         self._more = (
             read_only,
             wait,
@@ -163,9 +197,10 @@ class Opening:
             own_parts(programs, commands, allow_host, loop),
             base,
             None if policy is None else policy_text(policy),
+            None if mcp_servers is None else (_mcp_text(mcp_servers), gate(asked, loop)),
         )
         mounted = [_mount(mount) for mount in mounts or ()]
-        offered = parts(tools, timed(approve, approve_timeout), loop)
+        offered = parts(tools, asked, loop)
         path = snapshot
         if isinstance(snapshot, (bytes, bytearray)):
             import tempfile
@@ -198,7 +233,7 @@ class Opening:
 
 
 def _options(timeout: Optional[float], options: "dict[str, Any]") -> str:
-    """The options of a command as JSON; a timeout is in seconds here, and in milliseconds there."""
+    """The options of a command as JSON; a timeout is in seconds here and in milliseconds there."""
     if timeout is not None:
         options["timeout_ms"] = max(0, math.ceil(min(timeout, 1e12) * 1000))
     if options.get("env") is not None:
@@ -221,7 +256,7 @@ def run(
     echo: bool = False,
     **options: Any,
 ) -> Call[Result]:
-    """Runs a command to its end. ``options`` are those of the actions ``bash`` and ``python``."""
+    """Runs a command to completion. ``options`` are those of the actions ``bash`` and ``python``."""
     given, asked = _stdin(stdin), _options(timeout, options)
     return Call(
         lambda done: box.run(kind, text, asked, given, done, echo),
@@ -240,7 +275,7 @@ def start(
     interactive: bool = False,
     **options: Any,
 ) -> _native.Running:
-    """Starts a command, to be streamed; or, if ``interactive``, as a handle whose standard input stays open unless it is given."""
+    """Starts a command for streaming or, if ``interactive``, as a handle whose standard input stays open unless it is given."""
     return box.start(kind, text, _options(timeout, options), _stdin(stdin), not interactive, echo)
 
 
@@ -367,7 +402,7 @@ def walk(box: _native.Sandbox, path: str) -> Call[list[FileStat]]:
 
 
 HostPath = Union[str, "os.PathLike[str]"]
-#: Limits by name, or a file of them.
+#: Limits by name, or a limits file.
 LimitsLike = Union[Mapping[str, Any], HostPath]
 
 
@@ -588,8 +623,9 @@ def export_to(box: _native.Sandbox, path: Union[str, "os.PathLike[str]"], compat
     return Call(lambda done: box.export_to(path, compat, done), _same)
 
 
-def git_export(box: _native.Sandbox, to: HostPath, path: str, bare: bool) -> Call[GitExported]:
-    return Call(lambda done: box.git_export(os.fspath(to), path, bare, done), lambda answer: _results.GitExported(**json.loads(answer)))
+def git_export(box: _native.Sandbox, to: HostPath, path: str, bare: bool, checkpoints: bool) -> Call[GitExported]:
+    form = (bare, checkpoints)
+    return Call(lambda done: box.git_export(os.fspath(to), path, form, done), lambda answer: _results.GitExported(**json.loads(answer)))
 
 
 def git_import(box: _native.Sandbox, source: HostPath, ref: Optional[str], into: str, depth: Optional[int]) -> Call[GitImported]:

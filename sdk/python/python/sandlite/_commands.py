@@ -1,4 +1,4 @@
-"""Programs of the owner: modules for ``wasm32-wasip1``, and functions of Python as commands of the sandbox."""
+"""Custom programs: modules built for ``wasm32-wasip1``, and Python functions as commands of the sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from . import _native
 
-#: A module: its bytes, the file that has it, or ``None`` for one that ``sandlite guests add`` installed.
+#: A module: its bytes, its file, or ``None`` for one installed with ``sandlite guests add``.
 ProgramLike = Union[bytes, str, "os.PathLike[str]", None]
 
 
@@ -49,8 +49,8 @@ class _Output(io.RawIOBase):
 
 
 class CommandFiles:
-    """The files of the run that calls a command, with what it has changed so far. What is written becomes part of the run. Relative
-    paths start in the directory of the call."""
+    """The files of the run that calls a command, including its changes so far. Writes become part of the run. Relative paths
+    start in the directory of the call."""
 
     def __init__(self, native: "_native.CommandScope") -> None:
         self._native = native
@@ -58,7 +58,7 @@ class CommandFiles:
     def _look(self, verb: str, path: str) -> Any:
         seen = self._native.look(verb, self._native.path(path))
         if seen is None:
-            raise BrokenPipeError("the command is over")
+            raise BrokenPipeError("the command has ended")
         return seen
 
     def _change(self, verb: str, path: str, content: bytes = b"") -> None:
@@ -70,11 +70,11 @@ class CommandFiles:
         return content
 
     def read_file(self, path: str) -> str:
-        """The text of a file; what is not UTF-8 is replaced."""
+        """The text of a file; invalid UTF-8 is replaced."""
         return self.read_bytes(path).decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
-        """Whether a path leads somewhere."""
+        """Whether a path exists."""
         return bool(self._look("exists", path))
 
     def list_files(self, path: str = ".") -> "list[str]":
@@ -85,19 +85,19 @@ class CommandFiles:
         return names
 
     def write_file(self, path: str, content: Union[str, bytes]) -> None:
-        """Writes a file, created if it does not exist."""
+        """Writes a file, which is created if missing."""
         self._change("write", path, content.encode() if isinstance(content, str) else bytes(content))
 
     def append(self, path: str, content: Union[str, bytes]) -> None:
-        """Adds to the end of a file."""
+        """Appends to a file."""
         self._change("append", path, content.encode() if isinstance(content, str) else bytes(content))
 
     def mkdir(self, path: str) -> None:
-        """Creates a directory, and those above it."""
+        """Creates a directory and its missing parents."""
         self._change("make_directory", path)
 
     def remove(self, path: str) -> None:
-        """Removes a file, or a directory with all that is in it."""
+        """Removes a file, or a directory with its content."""
         self._change("remove", path)
 
 
@@ -108,20 +108,20 @@ class CommandCall:
     ...     for line in call.stdin:
     ...         call.stdout.write(line.upper())
 
-    ``stdin``, ``stdout`` and ``stderr`` are text, as those of :mod:`sys` are; their ``buffer`` is for bytes. What a function prints is
-    seen at the latest when it returns; ``flush()`` shows it at once. Once the process is killed or its command is over,
-    :attr:`is_cancelled` is true and every stream raises :class:`BrokenPipeError`.
+    ``stdin``, ``stdout`` and ``stderr`` are text streams, like those of :mod:`sys`; their ``buffer`` is for bytes. Output is
+    written at the latest when the function returns; ``flush()`` writes it at once. Once the process is killed or its command has
+    ended, :attr:`is_cancelled` is true and every stream raises :class:`BrokenPipeError`.
     """
 
     def __init__(self, native: "_native.CommandScope") -> None:
         self._native = native
-        #: The words of the command line; the first is the command's name.
+        #: The words of the command line, starting with the command's name.
         self.args: "list[str]" = native.args
         #: The environment.
         self.env: "dict[str, str]" = dict(native.env)
-        #: The directory it was started in.
+        #: The working directory.
         self.cwd: str = native.cwd
-        #: The number in the history of the run that it is part of.
+        #: The number of its run in the history.
         self.run: int = native.run
         self.stdin = io.TextIOWrapper(io.BufferedReader(_Input(native)), encoding="utf-8", errors="surrogateescape")
         self.stdout = io.TextIOWrapper(io.BufferedWriter(_Output(native, 1)), encoding="utf-8", errors="surrogateescape")
@@ -133,16 +133,16 @@ class CommandCall:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the process was ended: nobody reads what it writes any more."""
+        """Whether the process was ended, so that its output is no longer read."""
         return self._native.is_over()
 
     def _finish(self) -> None:
-        """Writes what is still in a buffer; nothing is kept for later."""
+        """Flushes all buffers."""
         try:
             for stream in (self.stdout, self.stderr):
                 stream.flush()
         finally:
-            # A stream that is broken would complain once more when it is collected.
+            # A broken stream would report another error when it is garbage-collected.
             for stream in (self.stdout, self.stderr):
                 stream.detach().detach()
 
@@ -151,18 +151,18 @@ CommandLike = Callable[[CommandCall], Any]
 
 
 def status_of(returned: Any) -> int:
-    """The exit status that a command's function means."""
+    """Converts the return value of a command's function to an exit status."""
     if returned is None or returned is True:
         return 0
     if returned is False:
         return 1
     if isinstance(returned, int):
         return returned & 0xFF
-    raise TypeError(f"a command must return its exit status or None, not {type(returned).__name__}")
+    raise TypeError(f"a command must return an exit status or None, not {type(returned).__name__}")
 
 
 def wrapped(function: CommandLike, loop: Optional["asyncio.AbstractEventLoop"] = None) -> "Callable[[_native.CommandScope], int]":
-    """The function as the native half calls it; an ``async`` one runs in ``loop``, or in a loop of its own."""
+    """Wraps the function for the native half; an ``async`` one runs in ``loop``, or in its own loop."""
 
     def run(native: "_native.CommandScope") -> int:
         call = CommandCall(native)
@@ -187,7 +187,7 @@ def own_parts(
     allow_host: Optional[Sequence[str]],
     loop: Optional["asyncio.AbstractEventLoop"],
 ) -> Any:
-    """The programs as the native half takes them."""
+    """Converts the programs for the native half."""
     modules = [(name, _module(program)) for name, program in (programs or {}).items()]
     if isinstance(allow_host, str):
         raise TypeError("allow_host must be a list of names")

@@ -1,4 +1,4 @@
-"""Files as the interfaces of other packages ask for them: metadata, whole trees, and rows of the history in another's words."""
+"""File operations for compatibility layers: metadata, whole trees, and history rows with custom names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._calls import Call
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or directory. Links are followed, but for those that lead nowhere."""
+    """A file or directory. Links are followed, except for dangling ones."""
 
     path: str
     kind: str
@@ -31,17 +31,17 @@ class Entry:
 
 
 def decoded_entry(answer: str) -> Entry:
-    """The answer of ``stat``."""
+    """The result of ``stat``."""
     return Entry(*json.loads(answer))
 
 
 def decoded_entries(answer: str) -> "list[Entry]":
-    """The answer of ``entries`` and ``walk``."""
+    """The result of ``entries`` and ``walk``."""
     return [Entry(*row) for row in json.loads(answer)]
 
 
 def decoded_path(answer: str) -> str:
-    """The answer of ``real_path``."""
+    """The result of ``real_path``."""
     path: str = json.loads(answer)
     return path
 
@@ -57,14 +57,14 @@ def _recorded(parameters: Optional[Mapping[str, Any]]) -> Optional[str]:
 
 
 def read(box: _native.Sandbox, path: str, recorded: Optional[Mapping[str, Any]] = None) -> Call[bytes]:
-    """The bytes of a regular file that its permissions let be read."""
+    """The bytes of a regular file that its permissions allow reading."""
     return _call(box, "read", path, lambda answer: answer, None, _recorded(recorded))
 
 
 def write(
     box: _native.Sandbox, path: str, content: bytes, recorded: Optional[Mapping[str, Any]] = None
 ) -> Call[None]:
-    """Writes a whole file, through a link and with the directories above it."""
+    """Writes a whole file, following a link and creating missing parent directories."""
     return _call(box, "write", path, lambda answer: None, content, _recorded(recorded))
 
 
@@ -74,24 +74,24 @@ def remove(box: _native.Sandbox, path: str, recorded: Optional[Mapping[str, Any]
 
 
 def remove_tree(box: _native.Sandbox, path: str) -> Call[None]:
-    """Removes a file, a link, or a directory with all that is in it."""
+    """Removes a file, a link, or a directory with its content."""
     return _call(box, "remove_tree", path, lambda answer: None)
 
 
 def make_directory(box: _native.Sandbox, path: str) -> Call[None]:
-    """Creates a directory and those above it."""
+    """Creates a directory and its missing parents."""
     return _call(box, "make_directory", path, lambda answer: None)
 
 
 def exists(box: _native.Sandbox, path: str, recorded: Optional[Mapping[str, Any]] = None) -> Call[bool]:
-    """Whether a path leads somewhere."""
+    """Whether a path exists."""
     return _call(box, "exists", path, bool, None, _recorded(recorded))
 
 
 def names(
     box: _native.Sandbox, path: str, recorded: Optional[Mapping[str, Any]] = None, verb: str = "names"
 ) -> Call["list[str]"]:
-    """The names in a directory, sorted; the verb ``names_but_empty_tmp`` leaves out a ``tmp`` with nothing in it."""
+    """The names in a directory, sorted; the verb ``names_but_empty_tmp`` omits an empty ``tmp``."""
     return _call(box, verb, path, json.loads, None, _recorded(recorded))
 
 
@@ -101,7 +101,7 @@ def stat(box: _native.Sandbox, path: str) -> Call[Entry]:
 
 
 def entries(box: _native.Sandbox, path: str) -> Call["list[Entry]"]:
-    """What is in a directory, with metadata."""
+    """The content of a directory, with metadata."""
     return _call(box, "entries", path, decoded_entries)
 
 
@@ -111,5 +111,5 @@ def walk(box: _native.Sandbox, path: str) -> Call["list[Entry]"]:
 
 
 def real_path(box: _native.Sandbox, path: str) -> Call[str]:
-    """The path without links; what does not exist stays as it is written."""
+    """The path without links; missing components are kept as written."""
     return _call(box, "real_path", path, decoded_path)

@@ -1,4 +1,4 @@
-"""Typed Python functions as tools: a JSON schema from their hints, arguments and results as JSON.
+"""Typed Python functions as tools: a JSON schema from their type hints, arguments and results as JSON.
 
 Programs in the sandbox call them: ``from sandlite import tools; tools.add(a=1, b=2)`` in Python; ``add --a 1 --b 2``, or
 ``tool add '{"a": 1, "b": 2}'``, in bash.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class ToolCall:
-    """A call that asks for approval: the tool's name and its arguments."""
+    """A call that requires approval: the tool's name and its arguments."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -28,9 +28,9 @@ class ToolCall:
 
 @dataclasses.dataclass(frozen=True)
 class Tool:
-    """A tool with a schema of its own. ``function`` is called with the arguments by name; it may be ``async``.
+    """A tool with its own schema. ``function`` is called with the arguments by name; it may be ``async``.
 
-    Without ``schema`` it is made of the function's hints; ``description`` is the first paragraph of its documentation."""
+    ``schema`` defaults to one generated from the function's type hints, ``description`` to the first paragraph of its docstring."""
 
     function: Callable[..., Any]
     name: str = ""
@@ -39,30 +39,31 @@ class Tool:
 
 
 class ToolContext:
-    """The call that a tool works for. A function with a parameter of this type is given it; programs in the sandbox do not see it.
+    """The context of a tool call. It is passed to a function with a parameter of this type; programs in the sandbox do not see
+    it.
 
     >>> def preview(path: str, context: ToolContext) -> str:
     ...     return context.read_file(path)[:80]
 
-    Its files are those of the command that called, with what it has changed so far."""
+    Its files are those of the calling command, including its changes so far."""
 
     def __init__(self, native: Any) -> None:
         self._native = native
 
     @property
     def run(self) -> int:
-        """The number in the history of the command that made the call."""
+        """The number of the calling command in the history."""
         return int(self._native.run)
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether that command has ended, by itself, by a limit or by being cancelled: nobody reads the answer any more."""
+        """Whether that command has ended, by itself, by a limit or by cancellation, so that the result is no longer needed."""
         return bool(self._native())
 
     def _look(self, verb: str, path: str) -> Any:
         seen = self._native.look(verb, path)
         if seen is None:
-            raise NotApproved("the command is over")
+            raise NotApproved("the command has ended")
         return seen
 
     def read_bytes(self, path: str) -> bytes:
@@ -71,11 +72,11 @@ class ToolContext:
         return content
 
     def read_file(self, path: str) -> str:
-        """The text of a file; what is not UTF-8 is replaced."""
+        """The text of a file; invalid UTF-8 is replaced."""
         return self.read_bytes(path).decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
-        """Whether a path leads somewhere."""
+        """Whether a path exists."""
         return bool(self._look("exists", path))
 
     def list_files(self, path: str) -> "list[str]":
@@ -85,7 +86,7 @@ class ToolContext:
 
 
 class NotApproved(Exception):
-    """What the sandbox is told of a call that nobody approved."""
+    """The error that the sandbox receives for a call that was not approved."""
 
 
 Approve = Callable[[ToolCall], Union[bool, Awaitable[bool]]]
@@ -97,7 +98,7 @@ def parts(
     approve: Optional[Approve],
     loop: Optional["asyncio.AbstractEventLoop"],
 ) -> "list[tuple[str, str, str, Callable[..., str]]]":
-    """The tools as the native half takes them; ``async`` functions run in ``loop``, or in a loop of their own."""
+    """Converts the tools for the native half; ``async`` functions run in ``loop``, or in their own loop."""
     return [_part(tool if isinstance(tool, Tool) else Tool(tool), approve, loop) for tool in tools or ()]
 
 
@@ -115,7 +116,7 @@ def _part(
         arguments = json.loads(text)
         if approve is not None:
             _check_approval(_awaited(approve(ToolCall(name, arguments)), loop))
-        # A person may have taken longer than the command had: nothing is begun for nobody.
+        # A person may have taken longer than the command had: the call is not started if its command has ended.
         if is_over():
             raise NotApproved("the command is over")
         given = {key: _from_json(hints.get(key, Any), value) for key, value in arguments.items()}
@@ -125,8 +126,24 @@ def _part(
     return name, description, json.dumps(schema), call
 
 
+def gate(
+    approve: Optional[Approve], loop: Optional["asyncio.AbstractEventLoop"]
+) -> "Optional[Callable[[str, Any], str]]":
+    """``approve`` for tools that are not functions of Python: it is given name and arguments as JSON, and raises unless they are approved."""
+    if approve is None:
+        return None
+    given = approve
+
+    def ask(text: str, _scope: Any) -> str:
+        asked = json.loads(text)
+        _check_approval(_awaited(given(ToolCall(asked["name"], asked["arguments"])), loop))
+        return ""
+
+    return ask
+
+
 def _check_approval(answer: Any) -> None:
-    """Only ``True`` approves: a text, a pair or a mapping that says no is as truthy as one that says yes."""
+    """Only ``True`` approves: a text, a pair or a mapping that means no would also be truthy."""
     if answer is True:
         return
     if answer is False:
@@ -142,7 +159,7 @@ def _awaited(value: Any, loop: Optional["asyncio.AbstractEventLoop"]) -> Any:
     async def whole() -> Any:
         return await value
 
-    # A tool runs on a thread of its own: the loop of the caller is free meanwhile.
+    # A tool runs on its own thread, so the caller's loop is not blocked.
     if loop is not None and loop.is_running():
         return asyncio.run_coroutine_threadsafe(whole(), loop).result()
     return asyncio.run(whole())
@@ -157,7 +174,7 @@ def _hints(function: Callable[..., Any]) -> "dict[str, Any]":
 
 
 def schema_of(function: Callable[..., Any]) -> "dict[str, Any]":
-    """The JSON schema of a function's parameters. What has no hint may be anything."""
+    """The JSON schema of a function's parameters. A parameter without a type hint accepts anything."""
     hints = _hints(function)
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -205,7 +222,7 @@ _MAPS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
 def schema_of_type(hint: Any) -> "dict[str, Any]":
-    """The JSON schema of a hint; what is not known may be anything."""
+    """The JSON schema of a type hint; an unknown one accepts anything."""
     try:
         if hint in _PLAIN:
             return dict(_PLAIN[hint])
@@ -265,7 +282,7 @@ def _schema_of_class(hint: type) -> "dict[str, Any]":
 
 
 def _from_json(hint: Any, value: Any) -> Any:
-    """The value a function expects, from what came as JSON."""
+    """Converts a JSON value to the type that a function expects."""
     if value is None or hint is Any:
         return value
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -299,7 +316,7 @@ def _from_json(hint: Any, value: Any) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """For ``json.dumps(default=…)``: what functions return besides JSON's own types."""
+    """For ``json.dumps(default=…)``: converts return values that are not JSON types."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

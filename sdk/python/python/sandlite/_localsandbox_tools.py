@@ -28,7 +28,7 @@ ToolHandler = Callable[[dict[str, Any]], Any]
 
 @dataclass(frozen=True)
 class PythonToolset:
-    """Tools and the functions behind them."""
+    """Tools and their functions."""
 
     definitions: list[ToolDefinition]
     handlers: dict[str, ToolHandler] = field(default_factory=dict)
@@ -38,7 +38,7 @@ ToolsetInput = Union[PythonToolset, Sequence[Callable[..., Any]]]
 
 
 def function_to_tool_definition(fn: Callable[..., Any]) -> ToolDefinition:
-    """A definition from a function's name, hints and the first line of its documentation."""
+    """Creates a definition from a function's name, type hints and the first line of its docstring."""
     signature = inspect.signature(fn)
     for name, parameter in signature.parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
@@ -114,7 +114,7 @@ def _type_of(value: Any) -> str:
 
 
 def complaint(value: Any, schema: Mapping[str, Any], place: str) -> Optional[str]:
-    """What is wrong with a value by the part of JSON schema that LocalSandbox looks at; other keywords mean nothing."""
+    """The violation of the part of JSON Schema that LocalSandbox checks, if any; other keywords are ignored."""
     if "enum" in schema and value not in schema["enum"]:
         return f"{place} must be one of {schema['enum']!r}"
     wanted = schema.get("type")
@@ -163,7 +163,7 @@ def _answer(definition: ToolDefinition, handler: ToolHandler, text: str, loop: A
 
 
 def parts(toolset: PythonToolset, loop: Any) -> "list[tuple[str, str, str, Callable[..., str]]]":
-    """The tools as the native half takes them. It checks nothing of the arguments: that is done here, as LocalSandbox does."""
+    """Converts the tools for the native half, which does not check arguments: they are checked here, as LocalSandbox does."""
     return [_part(definition, toolset.handlers[definition.name], loop) for definition in toolset.definitions]
 
 
@@ -199,10 +199,10 @@ def manifest(toolset: PythonToolset) -> str:
     return json.dumps([asdict(definition) for definition in toolset.definitions])
 
 
-#: The first line of a run that is none of the program's.
+#: The first line of a run that does not belong to the program.
 OWN = "# sandlite.localsandbox\n"
 
-# What Python code finds as `host_tools`, and how it is run: in one interpreter, each time from its directory.
+# The module `host_tools` and the runner of Python code: in one interpreter, each time from its directory.
 _PRELUDE = '''def _install(offered):
     import linecache, os, re, sys, traceback, types, __main__
     from math import log
@@ -282,5 +282,5 @@ del _install
 
 
 def prelude(offered: str) -> str:
-    """The code that an interpreter begins with; ``offered`` is its :func:`manifest`."""
+    """The initial code of an interpreter; ``offered`` is its :func:`manifest`."""
     return OWN + _PRELUDE.replace("%s", json.dumps(offered))

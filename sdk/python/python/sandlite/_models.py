@@ -1,7 +1,7 @@
-"""Models for :mod:`sandlite.runner`: what a conversation is, and how Anthropic's and OpenAI's interfaces are asked to continue it.
+"""Models for :mod:`sandlite.runner`: the representation of a conversation, and providers for the APIs of Anthropic and OpenAI.
 
-A provider turns a :class:`Request` into pieces of text as they come and, last, a :class:`Reply`. The packages of the vendors are
-imported when their provider is made, not before."""
+A provider turns a :class:`Request` into pieces of text as they arrive, followed by a :class:`Reply`. The vendors' packages are
+imported when their provider is created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class Request:
-    """What a model is asked: to continue a conversation."""
+    """A request to continue a conversation."""
 
     instructions: str
     messages: Sequence[Any]
@@ -35,7 +35,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model replied: blocks of text and calls of tools, and the tokens it took."""
+    """The reply of a model: blocks of text and tool calls, and the token usage."""
 
     content: "list[dict[str, Any]]"
     usage: "dict[str, int]" = field(default_factory=dict)
@@ -43,10 +43,10 @@ class Reply:
 
 
 class Provider:
-    """A model. Override :meth:`reply`, and :meth:`areply` where ``asyncio`` code uses it."""
+    """A model. Override :meth:`reply`, and :meth:`areply` for use with ``asyncio``."""
 
     def reply(self, request: Request) -> "Iterator[Union[str, Reply]]":
-        """Yields pieces of text as they come, and last the whole :class:`Reply`."""
+        """Yields pieces of text as they arrive, followed by the whole :class:`Reply`."""
         raise NotImplementedError(f"{type(self).__name__} cannot be used without asyncio")
 
     def areply(self, request: Request) -> "AsyncIterator[Union[str, Reply]]":
@@ -63,16 +63,16 @@ class ScriptedProvider(Provider):
 
     def __init__(self, replies: "Sequence[Union[str, list[Any], Callable[[Request], Any]]]") -> None:
         self._replies = list(replies)
-        #: What it was asked, in order.
+        #: The requests, in order.
         self.requests: "list[Request]" = []
 
     def reply(self, request: Request) -> "Iterator[Union[str, Reply]]":
         """Yields the text of the next entry, and then its reply."""
-        # A conversation goes on: what the model saw is what it was then.
+        # The conversation continues, so a copy of the current state is kept.
         messages = json.loads(json.dumps(list(request.messages)))
         self.requests.append(Request(request.instructions, messages, request.tools, request.max_tokens))
         if not self._replies:
-            raise RuntimeError("the script of this provider is over")
+            raise RuntimeError("the script of this provider has ended")
         entry = self._replies.pop(0)
         if callable(entry):
             entry = entry(request)
@@ -91,7 +91,7 @@ class ScriptedProvider(Provider):
 _calls_made = 0
 
 
-def call(name: str, **arguments: Any) -> "dict[str, Any]":
+def call(name: str, /, **arguments: Any) -> "dict[str, Any]":
     """A block in which a scripted model calls a tool."""
     global _calls_made
     _calls_made += 1
@@ -99,11 +99,11 @@ def call(name: str, **arguments: Any) -> "dict[str, Any]":
 
 
 class AnthropicProvider(Provider):
-    """A model of Anthropic's messages interface; needs the package ``anthropic``.
+    """A model of Anthropic's Messages API; requires the package ``anthropic``.
 
     >>> AnthropicProvider("claude-sonnet-4-5")  # doctest: +SKIP
 
-    ``client`` and ``async_client`` replace the clients that are made from the environment."""
+    ``client`` and ``async_client`` replace the clients created from the environment."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ def _of_anthropic(message: Any) -> Reply:
 
 
 class OpenAIProvider(Provider):
-    """A model of OpenAI's chat completions, or of a server with the same interface (``base_url``); needs the package ``openai``.
+    """A model of OpenAI's chat completions, or of a compatible server (``base_url``); requires the package ``openai``.
 
     >>> OpenAIProvider("qwen3", base_url="http://127.0.0.1:11434/v1", api_key="none")  # doctest: +SKIP
     """
@@ -308,7 +308,7 @@ class _Collected:
 
 
 def _parsed(arguments: str) -> Any:
-    # What is not JSON is refused by the tool, with a text for the model.
+    # The tool rejects invalid JSON with a text for the model.
     try:
         return json.loads(arguments or "{}")
     except ValueError:

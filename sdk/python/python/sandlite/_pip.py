@@ -1,4 +1,4 @@
-"""Packages for a sandbox, fetched by the pip of this interpreter, which only downloads: no code of a package runs outside the sandbox."""
+"""Packages for a sandbox, downloaded by this interpreter's pip. No code of a package runs outside the sandbox."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Refused:
-    """A package that could not be installed, and why."""
+    """A package that could not be installed, and the reason."""
 
     name: str
     reason: str
@@ -36,14 +36,15 @@ class Refused:
 
 @dataclass(frozen=True)
 class Installation:
-    """What :meth:`Sandbox.pip_install` installed, and what installed packages need that nobody has brought."""
+    """The result of :meth:`Sandbox.pip_install`: the installed packages, and their missing dependencies."""
 
     installed: "list[Package]"
     missing: "list[str]"
 
 
 class PackageError(SandliteError):
-    """Some packages could not be installed; the others are. ``refused`` says which and why, ``installed`` what was."""
+    """Some packages could not be installed; the others are installed. ``refused`` lists them with reasons, ``installed`` the
+    others."""
 
     def __init__(self, refused: "list[Refused]", installed: "list[Package]") -> None:
         super().__init__("; ".join(f"cannot install `{one.name}`: {one.reason}" for one in refused))
@@ -62,7 +63,7 @@ def _run_pip(arguments: "list[str]") -> "tuple[list[tuple[str, bytes]], Optional
         command = [sys.executable, "-m", "pip", "download", "--dest", directory, *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if "No module named pip" in done.stderr:
-            raise RuntimeError("this Python has no pip: give wheel files, or install pip")
+            raise RuntimeError("this Python has no pip: pass wheel files, or install pip")
         if done.returncode != 0:
             return [], done.stderr
         return [(path.name, path.read_bytes()) for path in sorted(Path(directory).iterdir())], None
@@ -84,7 +85,7 @@ def install(
     offline: bool,
     no_deps: bool,
 ) -> Call[Installation]:
-    """The call behind :meth:`Sandbox.pip_install`."""
+    """The call of :meth:`Sandbox.pip_install`."""
     names = [package for package in packages if isinstance(package, str) and not _is_file(package)]
     files = [Path(package) for package in packages if package not in names]
     texts = [(str(path.parent), path.read_text()) for path in _paths(requirements)]
@@ -97,7 +98,7 @@ def install(
 
 
 def installed(box: _native.Sandbox) -> Call["list[Package]"]:
-    """The call behind :meth:`Sandbox.packages`."""
+    """The call of :meth:`Sandbox.packages`."""
     return Call(lambda done: _native.packages(box, done), lambda answer: [Package(**one) for one in json.loads(answer)])
 
 

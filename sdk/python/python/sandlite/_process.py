@@ -1,6 +1,6 @@
-"""Running commands: handles and streams, for ordinary code and for ``asyncio``.
+"""Running commands: handles and streams, synchronous and for ``asyncio``.
 
-The native half keeps the output; a reader that falls behind stops the command, so that little is ever waiting.
+The native half buffers the output; a slow reader pauses the command, so that little is buffered.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from . import _results
 from ._native import Running
 from ._results import Result
 
-#: Which output to read, as the native half has it.
+#: The stream to read, as the native half numbers it.
 _BOTH, _STDOUT, _STDERR = 0, 1, 2
 _NAMES = {_STDOUT: "stdout", _STDERR: "stderr"}
 
-#: A function that is given each piece of output as text.
+#: A callback that receives each piece of output as text.
 OnOutput = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of output, as it came."""
+    """A piece of output."""
 
     #: ``stdout`` or ``stderr``.
     stream: str
     data: bytes = field(repr=False)
-    #: The same as text. A character that is split between two pieces is in the second one.
+    #: The same as text. A character that is split between two pieces is part of the second one.
     text: str
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class _Decoder:
         return Chunk(_NAMES[number], data, self._decoders[number].decode(data))
 
     def rest(self) -> "list[Chunk]":
-        """What is left of a character that never ended."""
+        """The rest of an incomplete character."""
         ends = ((number, decoder.decode(b"", True)) for number, decoder in self._decoders.items())
         return [Chunk(_NAMES[number], b"", text) for number, text in ends if text]
 
@@ -62,7 +62,7 @@ def _check_sent(sent: bool) -> None:
 
 
 class _Ended:
-    """The end of a command, read once."""
+    """The result of a command, read once."""
 
     def __init__(self, running: Running, command: str) -> None:
         self.running = running
@@ -104,7 +104,7 @@ class Output:
         yield from (chunk.text for chunk in self._decoder.rest())
 
     def bytes(self) -> "Iterator[bytes]":
-        """The same as bytes."""
+        """Yields the same as bytes."""
         while True:
             taken = self._running.take_output(self._number)
             if taken is None:
@@ -115,16 +115,16 @@ class Output:
                 self._running.wait_output(self._number)
 
     def read(self) -> str:
-        """Everything up to the end of the command."""
+        """Returns everything up to the end of the command."""
         return "".join(self)
 
 
 class Process:
-    """A command that runs beside your code, as :meth:`Sandbox.start` returns it.
+    """A running command, as returned by :meth:`Sandbox.start`.
 
-    It holds the sandbox's turn until it ends: reads see the state before it, other commands and changes wait. Leaving a ``with`` block
-    kills it. A stream that you read applies back-pressure: if you stop reading, the command stops too. Streams that you never touch do
-    not; their output is in the result.
+    It holds the sandbox's turn until it ends: reads return the state before it, other commands and changes wait. Leaving a
+    ``with`` block kills it. A stream that you read applies back-pressure: if you stop reading, the command pauses too. Streams
+    that you never read do not; their output is in the result.
 
     >>> from sandlite import Sandbox
     >>> with Sandbox() as box, box.start("tr a-z A-Z") as process:
@@ -137,14 +137,14 @@ class Process:
     def __init__(self, running: Running, command: str) -> None:
         self._running = running
         self._ended = _Ended(running, command)
-        #: Standard output, as it comes.
+        #: Standard output, as it arrives.
         self.stdout = Output(running, _STDOUT)
-        #: Standard error, as it comes.
+        #: Standard error, as it arrives.
         self.stderr = Output(running, _STDERR)
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether it is still running."""
         return self._running.running
 
     @property
@@ -153,23 +153,24 @@ class Process:
         return self._ended.exit_code()
 
     def send_stdin(self, data: Union[str, bytes]) -> None:
-        """Writes to its standard input, and waits while 64 KB are unread. Raises :class:`BrokenPipeError` if nobody reads any more.
+        """Writes to its standard input, and waits while 64 KB are unread. Raises :class:`BrokenPipeError` if the command no
+        longer reads.
 
         >>> process.send_stdin("some text\\n")
         """
         _check_sent(self._running.send(_input(data)))
 
     def close_stdin(self) -> None:
-        """Ends its standard input.
+        """Closes its standard input.
 
         >>> process.close_stdin()
         """
         self._running.close_stdin()
 
     def wait(self, timeout: Optional[float] = None) -> Result:
-        """Ends its standard input, waits for the command and returns its result. It can be called again.
+        """Closes its standard input, waits for the command and returns its result. It can be called again.
 
-        Raises :class:`TimeoutError` if the command still runs after ``timeout`` seconds.
+        Raises :class:`TimeoutError` if the command is still running after ``timeout`` seconds.
 
         >>> process.wait().exit_code
         0
@@ -178,11 +179,11 @@ class Process:
             self._running.close_stdin()
             self._running.ignore_output()
             if not self._running.wait(timeout):
-                raise TimeoutError(f"`{self._ended.command}` still runs after {timeout} s")
+                raise TimeoutError(f"`{self._ended.command}` is still running after {timeout} s")
         return self._ended.result or self._ended.read(self._running.result())
 
     def kill(self) -> None:
-        """Ends the command at once; :meth:`wait` returns what it printed until then.
+        """Kills the command; :meth:`wait` returns its output until then.
 
         >>> process.kill()
         """
@@ -206,9 +207,9 @@ class Process:
 
 
 class Stream:
-    """The output of a command while it runs, as :meth:`Sandbox.stream` returns it: an iterator of :class:`Chunk`.
+    """The output of a running command, as returned by :meth:`Sandbox.stream`: an iterator of :class:`Chunk`.
 
-    After the last chunk, :attr:`result` is the result. Closing it, or leaving its ``with`` block, kills a command that still runs.
+    After the last chunk, :attr:`result` is the result. Closing it, or leaving its ``with`` block, kills a running command.
     """
 
     def __init__(self, running: Running, command: str) -> None:
@@ -245,7 +246,7 @@ class Stream:
         raise StopIteration
 
     def close(self) -> None:
-        """Kills the command if it still runs, and waits for its end.
+        """Kills the command if it is still running, and waits for its end.
 
         >>> stream = box.stream("sleep 100")
         >>> stream.close()
@@ -268,7 +269,7 @@ class Stream:
         self.close()
 
     def __del__(self) -> None:
-        # Somebody left a loop early. Nobody waits for the end here: the next command does.
+        # A loop was left early. The end is not awaited here; the next command waits for it.
         running: Optional[Running] = getattr(self, "_running", None)
         if running is not None:
             running.kill()
@@ -278,7 +279,7 @@ class Stream:
 
 
 def follow(running: Running, command: str, on_stdout: Optional[OnOutput], on_stderr: Optional[OnOutput]) -> Result:
-    """Passes output to functions as it comes, on this thread. One that raises ends the command."""
+    """Passes output to callbacks as it arrives, on this thread. An exception ends the command."""
     calls = {"stdout": on_stdout, "stderr": on_stderr}
     with Stream(running, command) as stream:
         for chunk in stream:
@@ -306,7 +307,7 @@ class AsyncOutput:
             yield chunk.text
 
     async def bytes(self) -> "AsyncIterator[bytes]":
-        """The same as bytes."""
+        """Yields the same as bytes."""
         while True:
             taken = self._running.take_output(self._number)
             if taken is None:
@@ -317,7 +318,7 @@ class AsyncOutput:
                 await _output(self._running, self._number)
 
     async def read(self) -> str:
-        """Everything up to the end of the command."""
+        """Returns everything up to the end of the command."""
         return "".join([text async for text in self])
 
 
@@ -333,27 +334,27 @@ async def _end(ended: _Ended, timeout: Optional[float]) -> Result:
     if ended.result is None:
         running = ended.running
         if not await _native_answer(lambda done: running.wait(timeout, done)):
-            raise TimeoutError(f"`{ended.command}` still runs after {timeout} s")
-    # Somebody else may have waited for it meanwhile.
+            raise TimeoutError(f"`{ended.command}` is still running after {timeout} s")
+    # Another caller may have waited for it meanwhile.
     return ended.result or ended.read(ended.running.result())
 
 
 class AsyncProcess:
-    """:class:`Process` for ``asyncio``, as :meth:`AsyncSandbox.start` returns it. Leaving an ``async with`` block kills it.
+    """:class:`Process` for ``asyncio``, as returned by :meth:`AsyncSandbox.start`. Leaving an ``async with`` block kills it.
 
-    Cancelling a call of it does not: only :meth:`kill` ends the command."""
+    Canceling a call does not: only :meth:`kill` ends the command."""
 
     def __init__(self, running: Running, command: str) -> None:
         self._running = running
         self._ended = _Ended(running, command)
-        #: Standard output, as it comes.
+        #: Standard output, as it arrives.
         self.stdout = AsyncOutput(running, _STDOUT)
-        #: Standard error, as it comes.
+        #: Standard error, as it arrives.
         self.stderr = AsyncOutput(running, _STDERR)
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether it is still running."""
         return self._running.running
 
     @property
@@ -372,16 +373,16 @@ class AsyncProcess:
         _check_sent(await _native_answer(lambda done: self._running.send(given, done)))
 
     def close_stdin(self) -> None:
-        """Ends its standard input.
+        """Closes its standard input.
 
         >>> process.close_stdin()
         """
         self._running.close_stdin()
 
     async def wait(self, timeout: Optional[float] = None) -> Result:
-        """Ends its standard input, waits for the command and returns its result. It can be called again.
+        """Closes its standard input, waits for the command and returns its result. It can be called again.
 
-        Raises :class:`TimeoutError` if the command still runs after ``timeout`` seconds.
+        Raises :class:`TimeoutError` if the command is still running after ``timeout`` seconds.
 
         >>> (await process.wait()).exit_code
         0
@@ -392,7 +393,7 @@ class AsyncProcess:
         return await _end(self._ended, timeout)
 
     def kill(self) -> None:
-        """Ends the command at once; :meth:`wait` returns what it printed until then.
+        """Kills the command; :meth:`wait` returns its output until then.
 
         >>> process.kill()
         """
@@ -416,9 +417,9 @@ class AsyncProcess:
 
 
 class AsyncStream:
-    """:class:`Stream` for ``asyncio``, as :meth:`AsyncSandbox.stream` returns it: ``async for chunk in stream``.
+    """:class:`Stream` for ``asyncio``, as returned by :meth:`AsyncSandbox.stream`: ``async for chunk in stream``.
 
-    Cancelling the loop kills the command."""
+    Canceling the loop kills the command."""
 
     def __init__(self, start: Callable[[], Running], command: str) -> None:
         self._start = start
@@ -458,12 +459,12 @@ class AsyncStream:
         try:
             await _output(running, _BOTH)
         except asyncio.CancelledError:
-            # Whoever cancelled may rely on it: the command is over when the cancellation is.
+            # The caller may rely on this: the command has ended when the cancellation completes.
             await asyncio.shield(asyncio.ensure_future(self.aclose()))
             raise
 
     async def aclose(self) -> None:
-        """Kills the command if it still runs, and waits for its end.
+        """Kills the command if it is still running, and waits for its end.
 
         >>> stream = box.stream("sleep 100")
         >>> await stream.aclose()
@@ -500,7 +501,7 @@ AsyncOnOutput = Callable[[str], Union[None, Awaitable[Any]]]
 async def follow_async(
     start: Callable[[], Running], command: str, on_stdout: Optional[AsyncOnOutput], on_stderr: Optional[AsyncOnOutput]
 ) -> Result:
-    """Passes output to functions as it comes, in the running loop; awaits what they return. One that raises ends the command."""
+    """Passes output to callbacks as it arrives, in the running loop, and awaits them. An exception ends the command."""
     import inspect
 
     calls = {"stdout": on_stdout, "stderr": on_stderr}

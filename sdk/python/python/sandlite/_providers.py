@@ -1,4 +1,4 @@
-"""Functions behind files and directories of a sandbox: called when somebody opens one."""
+"""Functions that generate files and directories of a sandbox when they are opened."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from . import _native
 
-#: What a file is made of.
+#: The content of a file.
 FileContent = Union[str, bytes]
-#: A file, a directory of more, or a function that returns a file when somebody opens it.
+#: A file, a directory of nodes, or a function that returns a file when it is opened.
 NodeLike = Union["ProvidedNode", str, bytes, Mapping[str, Any], Callable[..., Any]]
 FileProvider = Callable[..., Union[FileContent, "ProvidedNode", Awaitable[Any]]]
 DirectoryProvider = Callable[..., Union[Mapping[str, NodeLike], "ProvidedNode", Awaitable[Any]]]
@@ -24,7 +24,7 @@ DirectoryProvider = Callable[..., Union[Mapping[str, NodeLike], "ProvidedNode", 
 
 @dataclass(frozen=True)
 class ProvidedNode:
-    """What a function of :meth:`Sandbox.mount_file` or :meth:`Sandbox.mount_directory` returns.
+    """The return value of a function of :meth:`Sandbox.mount_file` or :meth:`Sandbox.mount_directory`.
 
     >>> tree = ProvidedNode.directory({"README": ProvidedNode.file("read me"), "users": {"1": "{}"}})
     >>> tree.is_directory
@@ -36,17 +36,17 @@ class ProvidedNode:
 
     @classmethod
     def file(cls, content: FileContent) -> "ProvidedNode":
-        """A file with this content."""
+        """Creates a file with this content."""
         return cls(content)
 
     @classmethod
     def directory(cls, children: Mapping[str, NodeLike]) -> "ProvidedNode":
-        """A directory. A child that is a function is a file that is generated when somebody opens it."""
+        """Creates a directory. A child that is a function is a file that is generated when it is opened."""
         return cls(dict(children), True)
 
 
 class NodeView:
-    """The files as whoever opens the node sees them, for reading: those of the running command, or those of the sandbox."""
+    """Read access to the files as seen by the reader of the node: those of the running command, or those of the sandbox."""
 
     def __init__(self, call: Any, sandbox: "_native.Sandbox") -> None:
         self._call = call
@@ -62,11 +62,11 @@ class NodeView:
         return content
 
     def read_file(self, path: str) -> str:
-        """The text of a file; what is not UTF-8 is replaced."""
+        """The text of a file; invalid UTF-8 is replaced."""
         return self.read_bytes(path).decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
-        """Whether a path leads somewhere."""
+        """Whether a path exists."""
         return bool(self._look("exists", path, lambda: self._sandbox.exists(path)))
 
     def list_files(self, path: str) -> "list[str]":
@@ -77,16 +77,16 @@ class NodeView:
 
 @dataclass(frozen=True)
 class NodeContext:
-    """What is generated, and for whom."""
+    """The context of a generated node."""
 
     path: str
     """The path in the sandbox."""
     run: Optional[int]
-    """The number in the history of the command that opens the node; ``None`` if this program itself does."""
+    """The number of the command that opens the node in the history; ``None`` if this program itself opens it."""
     view: NodeView
-    """The files as whoever opens the node sees them."""
+    """The files as seen by the reader of the node."""
     cancel: Callable[[], bool]
-    """Returns whether nobody waits for the content any more."""
+    """Returns whether the content is no longer needed."""
 
 
 def native(
@@ -95,7 +95,7 @@ def native(
     sandbox: Callable[[], "_native.Sandbox"],
     loop: Optional["asyncio.AbstractEventLoop"],
 ) -> Callable[[str, Any], Any]:
-    """The function as the native half calls it; an ``async`` one runs in ``loop``, or in a loop of its own."""
+    """Wraps the function for the native half; an ``async`` one runs in ``loop``, or in its own loop."""
     takes_context = _takes_context(function)
 
     def call(path: str, scope: Any) -> Any:
@@ -122,7 +122,7 @@ def _takes_context(function: Callable[..., Any]) -> bool:
 def _node(
     value: Any, is_directory: bool, sandbox: Callable[[], "_native.Sandbox"], loop: Optional["asyncio.AbstractEventLoop"]
 ) -> Any:
-    """A node as the native half takes it: ``bytes``, a ``dict``, or a pair for a function."""
+    """Converts a node for the native half: ``bytes``, a ``dict``, or a pair for a function."""
     if isinstance(value, ProvidedNode):
         value = value.content
     if isinstance(value, str) and not is_directory:

@@ -1,4 +1,4 @@
-"""Return values of everything but commands: frozen dataclasses, made when one is first asked for (see ``_results.py``)."""
+"""Return values other than those of commands: frozen dataclasses, created on first use (see ``_results.py``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Mapping, Optional, Union
 
 @dataclass(frozen=True)
 class Image:
-    """A picture that Python code displayed: a Matplotlib figure, or a value with ``_repr_png_`` or ``_repr_svg_``."""
+    """An image that Python code displayed: a Matplotlib figure, or a value with ``_repr_png_`` or ``_repr_svg_``."""
 
     #: ``image/png`` or ``image/svg+xml``.
     mime: str
@@ -19,7 +19,7 @@ class Image:
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of an action: text for a model, the same as data, and whether it failed."""
+    """The result of an action: text for a model, the same as data, and whether it failed."""
 
     text: str
     data: Any = None
@@ -27,8 +27,34 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class McpTool:
+    """A tool of an MCP server."""
+
+    #: Its name on the server.
+    name: str
+    #: Its name in approvals, in the history and for ``tool NAME JSON``.
+    tool: str
+    #: Its name in the Python module of the server.
+    function: str
+    #: A digest of what the server says of it.
+    digest: str
+    #: Why it cannot be called; ``None`` if it can.
+    off: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server of a sandbox, as :meth:`Sandbox.mcp_servers` returns it."""
+
+    name: str
+    #: The name of its Python module, below ``servers``.
+    module: str
+    tools: "tuple[McpTool, ...]"
+
+
+@dataclass(frozen=True)
 class FileWindow:
-    """A part of a file, as :meth:`Sandbox.read_window` returns it."""
+    """A part of a file, as returned by :meth:`Sandbox.read_window`."""
 
     path: str
     content: str
@@ -45,7 +71,7 @@ class FileWindow:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written."""
+    """The result of a write."""
 
     path: str
     created: bool
@@ -55,7 +81,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Edited:
-    """What was replaced: how many places, and the first line of each edit."""
+    """The result of an edit: the number of replacements, and the first line of each edit."""
 
     path: str
     replacements: int
@@ -75,13 +101,13 @@ class FileEntry:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """The last component of the path."""
         return self.path.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)
 class FileStat:
-    """Metadata of a path, as :meth:`Sandbox.stat` and :meth:`Sandbox.walk` return it."""
+    """Metadata of a path, as returned by :meth:`Sandbox.stat` and :meth:`Sandbox.walk`."""
 
     path: str
     #: ``file``, ``directory``, ``symlink``, ``fifo`` or ``device``.
@@ -89,14 +115,14 @@ class FileStat:
     size: int
     #: The permission bits, such as ``0o644``.
     mode: int
-    #: When the content was last changed, in seconds since 1970.
+    #: The modification time, in seconds since 1970.
     modified: float
     #: The target of a symbolic link.
     target: Optional[str] = None
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """The last component of the path."""
         return self.path.rsplit("/", 1)[-1]
 
     @property
@@ -123,52 +149,52 @@ def file_stat(row: Mapping[str, Any]) -> FileStat:
 
 @dataclass(frozen=True)
 class TreeCopy:
-    """What :meth:`Sandbox.upload_dir` and :meth:`Sandbox.download_dir` copied."""
+    """The result of :meth:`Sandbox.upload_dir` and :meth:`Sandbox.download_dir`."""
 
     files: int
     directories: int
     symlinks: int
     bytes: int
-    #: Paths that were not copied: devices, pipes, links that lead out of the tree.
+    #: Paths that were not copied: devices, named pipes, links that lead out of the tree.
     skipped: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class GitExported:
-    """What :meth:`Sandbox.git_export` wrote."""
+    """The result of :meth:`Sandbox.git_export`."""
 
     #: The newest commit.
     head: str
     commits: int
     tags: int
     objects: int
-    #: Bytes of the pack.
+    #: The size of the pack, in bytes.
     bytes: int
-    #: The oldest version that is part of it.
+    #: The oldest included version.
     first_version: int
-    #: Paths that git cannot hold, and links that lead out of the working tree.
+    #: Paths that git cannot represent, and links that lead out of the working tree.
     skipped: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class GitImported:
-    """What :meth:`Sandbox.git_import` made."""
+    """The result of :meth:`Sandbox.git_import`."""
 
     #: The newest commit.
     head: str
     commits: int
     versions: int
-    #: Files and links of the newest commit, and their bytes.
+    #: Files and links of the newest commit, and their size in bytes.
     files: int
     bytes: int
-    #: Checkpoints that were made of tags, and tags that could not be.
+    #: Checkpoints created from tags, and tags without a checkpoint.
     checkpoints: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Info:
-    """What a sandbox holds, as :meth:`Sandbox.info` returns it. Sizes are in bytes."""
+    """A summary of a sandbox, as returned by :meth:`Sandbox.info`. Sizes are in bytes."""
 
     #: The database file; ``None`` in memory.
     path: Optional[str]
@@ -187,7 +213,7 @@ class Info:
 
 @dataclass(frozen=True)
 class Match:
-    """A line that matches."""
+    """A matching line."""
 
     path: str
     line: int
@@ -217,7 +243,7 @@ class HistoryEntry:
     output_truncated: bool = False
     #: Its output was dropped to keep the history within the limit ``history``.
     output_pruned: bool = False
-    #: What it printed, if the history was read with ``output=True``.
+    #: The output, if the history was read with ``output=True``.
     stdout_bytes: bytes = b""
     stderr_bytes: bytes = b""
 
@@ -261,7 +287,7 @@ def history(native: "Union[str, tuple[str, list[tuple[bytes, bytes]]]]") -> list
 
 
 def history_entry(row: "dict[str, Any]") -> HistoryEntry:
-    """One row as an action returns it, with its output."""
+    """One row as returned by an action, with its output."""
     started, duration = row["started_ms"] / 1e3, row["duration_ms"]
     return HistoryEntry(
         id=row["run"],
@@ -287,30 +313,30 @@ def _output(row: "dict[str, Any]", name: str) -> bytes:
 
 @dataclass(frozen=True)
 class Version:
-    """A state of the sandbox: the run that made it, and what it changed."""
+    """A state of the sandbox: the run that created it, and its changes."""
 
     version: int
-    #: The number of the run, which names the version too.
+    #: The number of the run, which also identifies the version.
     run: Optional[int]
-    #: ``run``, ``setup`` for a new sandbox, ``base`` for the oldest version kept, or ``outside`` for a change by another program.
+    #: ``run``, ``setup`` for a new sandbox, ``base`` for the oldest existing version, or ``outside`` for a change by another program.
     made_by: str
     command: str
     exit_code: Optional[int]
     time_ms: int
     #: The first 20 paths.
     changed: list[str]
-    #: How many paths were changed.
+    #: The number of changed paths.
     changes: int
     checkpoints: list[str]
-    #: The digest of its files alone: equal trees have equal digests. ``None`` if nobody has asked for it yet.
+    #: The digest of its files: equal trees have equal digests. ``None`` if it was not computed yet.
     digest: Optional[str]
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """One change that is about to be committed."""
+    """A change that is about to be committed."""
 
-    #: Where it was, if it is renamed.
+    #: The previous path, if it is renamed.
     from_path: Optional[str]
     #: ``file``, ``directory``, ``symlink``, ``fifo`` or ``device``.
     type: Optional[str]
@@ -322,37 +348,37 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Commit:
-    """What is about to be committed, for a function registered with :meth:`Sandbox.on_commit`."""
+    """The pending commit, for a function registered with :meth:`Sandbox.on_commit`."""
 
     #: The number of the command; ``None`` for a call of this library.
     run: Optional[int]
     command: str
-    #: The principal of the view that it is made in.
+    #: The principal of the view that makes the commit.
     principal: Optional[str]
-    #: What changes at or below the function's path.
+    #: The changes at the function's path or below it.
     changes: list[FileChange]
-    #: What the changed files are about to hold, by path; files of more than 1 MB are not here.
+    #: The new contents of the changed files, by path; files larger than 1 MB are omitted.
     contents: "dict[str, bytes]"
 
 
 @dataclass(frozen=True)
 class Event:
-    """A change that was committed."""
+    """A committed change."""
 
-    #: Where it was, if it was renamed.
+    #: The previous path, if it was renamed.
     from_path: Optional[str]
     #: ``file``, ``directory``, ``symlink``, ``fifo`` or ``device``.
     type: Optional[str]
     version: int
     #: The run that made the change; ``None`` if no run did.
     run: Optional[int]
-    #: When, in nanoseconds since 1970.
+    #: The time, in nanoseconds since 1970.
     time: int
     path: str
-    #: ``created``, ``modified``, ``attributes``, ``deleted`` or ``renamed``; ``lost`` stands for versions that were dropped.
+    #: ``created``, ``modified``, ``attributes``, ``deleted`` or ``renamed``; ``lost`` represents versions that were dropped.
     kind: str
     size: int
-    #: A name for the content after the change, the same as a file's version.
+    #: The content hash after the change, equal to the file's version.
     hash: Optional[str]
 
 
@@ -370,11 +396,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Diff:
-    """What differs between two versions; false if nothing does."""
+    """The differences between two versions; false if there are none."""
 
     files: list[Difference]
     total: int
-    #: The lines that differ, as ``git apply`` takes them.
+    #: The differing lines, as a patch for ``git apply``.
     patch: str
     truncated: bool
 
@@ -384,20 +410,20 @@ class Diff:
 
 @dataclass(frozen=True)
 class ShownRun:
-    """One run with its output and what it changed."""
+    """A run with its output and changes."""
 
-    #: ``None`` if no run made the version.
+    #: ``None`` if no run created the version.
     run: Optional[HistoryEntry]
     #: ``None`` if the run changed nothing.
     version: Optional[int]
     checkpoints: list[str]
-    #: ``None`` if that is nothing, or not known any more.
+    #: ``None`` if there are none, or if they are no longer known.
     changes: Optional[Diff]
 
 
 @dataclass(frozen=True)
 class BlamedLine:
-    """A line of a file, and who wrote it."""
+    """A line of a file, and the version that wrote it."""
 
     line: int
     text: str
@@ -406,19 +432,19 @@ class BlamedLine:
 
 @dataclass(frozen=True)
 class Bisection:
-    """What :meth:`Sandbox.bisect` found."""
+    """The result of :meth:`Sandbox.bisect`."""
 
     first_bad: Version
-    #: Versions that were skipped and may be the first bad one instead.
+    #: Skipped versions, each of which may be the first bad one instead.
     suspects: list[int]
     changes: Optional[Diff]
-    #: Each version that was tried, with ``good``, ``bad`` or ``skip``.
+    #: Each tested version, with ``good``, ``bad`` or ``skip``.
     tried: "list[tuple[int, str]]"
 
 
 @dataclass(frozen=True)
 class ReplayDifference:
-    """Where a replay and its recording part."""
+    """The first difference between a replay and its recording."""
 
     run: int
     command: str
@@ -430,12 +456,12 @@ class ReplayDifference:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What :meth:`Sandbox.replay` found; true if nothing differs."""
+    """The result of :meth:`Sandbox.replay`; true if nothing differs."""
 
-    #: The version that it began with.
+    #: The version that it started from.
     start: int
     runs: int
-    #: How many versions between them were not recorded and taken over as they are.
+    #: The number of versions in between that were not recorded and were applied without replay.
     given: int
     notes: list[str]
     #: The first difference; nothing was run after it.
@@ -447,9 +473,9 @@ class Replayed:
 
 @dataclass(frozen=True)
 class AppliedFile:
-    """A path that changes in a directory of this machine."""
+    """A path that changes in a directory on this machine."""
 
-    #: The path below the directory.
+    #: The path relative to the directory.
     path: str
     #: ``added``, ``modified``, ``mode`` or ``deleted``.
     kind: str
@@ -457,7 +483,7 @@ class AppliedFile:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A path that does not change in a directory of this machine, and why."""
+    """A path that is not changed in a directory on this machine, and the reason."""
 
     path: str
     reason: str
@@ -465,12 +491,12 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Applied:
-    """What was applied to a directory of this machine, or would be; false if nothing was."""
+    """The result of :meth:`Sandbox.apply`, or of its dry run; false if nothing changes."""
 
     files: list[AppliedFile]
-    #: How many changes the directory already had.
+    #: The number of changes that the directory already had.
     unchanged: int
-    #: Paths that were edited in the directory meanwhile; there are some only in a dry run.
+    #: Paths that were edited in the directory meanwhile; not empty only in a dry run.
     conflicts: list[Refusal]
     #: Paths that are never applied, such as those below ``.git``.
     left_out: list[Refusal]
@@ -482,15 +508,15 @@ class Applied:
 
 @dataclass(frozen=True)
 class Updated:
-    """What :meth:`Sandbox.update` did."""
+    """The result of :meth:`Sandbox.update`."""
 
     path: str
-    #: The versions of the base before and after, such as ``v3``.
+    #: The version of the base before and after, such as ``v3``.
     was: str
     now: str
-    #: How many files, links and removed paths are the sandbox's own.
+    #: The number of the sandbox's own files, links and removed paths.
     changes: int
-    #: Paths that both sides had changed.
+    #: Paths that both sides changed.
     conflicts: list[str]
 
 

@@ -1,4 +1,4 @@
-"""Return values of commands: frozen dataclasses. Those of everything else are in ``_records.py``."""
+"""Return values of commands: frozen dataclasses. All others are in ``_records.py``."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Limit:
     used: str
     hint: str
     message: str
-    #: The command's changes were undone because they could not be stored in time.
+    #: Whether the command's changes were rolled back because they could not be stored in time.
     rolled_back: bool = False
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a command used."""
+    """The resource usage of a command."""
 
     fuel: int
     memory_peak: int
@@ -74,7 +74,7 @@ _REPR_CHARACTERS = 200
 class Result:
     """The outcome of a command. A non-zero ``exit_code`` is a result, not an exception.
 
-    A result is true if the command exited with 0, and prints as what the command printed.
+    A result is true if the command exited with 0, and is printed as the output of the command.
 
     >>> from sandlite import Sandbox
     >>> with Sandbox() as box:
@@ -96,7 +96,7 @@ class Result:
     run: int
     usage: Usage
     limit: Optional[Limit] = None
-    #: Whether the session has a new Python: globals of earlier calls are gone.
+    #: Whether the session has a new Python interpreter, so that globals of earlier calls are lost.
     restarted: bool = False
     #: The command line or the code.
     command: str = ""
@@ -106,7 +106,7 @@ class Result:
     value: Any = None
     #: The ``repr`` of that value.
     text: Optional[str] = None
-    #: Pictures that the code displayed.
+    #: Images that the code displayed.
     images: "tuple[Image, ...]" = ()
 
     @property
@@ -209,7 +209,7 @@ def _images(given: "Optional[list[Mapping[str, str]]]") -> "tuple[Image, ...]":
 
 
 def __getattr__(name: str) -> Any:
-    # The others are made when somebody asks for one: together they take as long as the rest of the import.
+    # The others are created on first use, because together they take as long as the rest of the import.
     if name.startswith("_"):
         raise AttributeError(name)
     from . import _records

@@ -1,4 +1,4 @@
-"""The sandbox, for ordinary code."""
+"""The synchronous sandbox."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _calls, _native, _pip, _process
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, MountLike, Opening, PolicyLike
+from ._calls import Call, Content, EditLike, HostPath, LimitsLike, McpServersLike, MountLike, Opening, PolicyLike
 from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         HistoryEntry,
         Info,
         Match,
+        McpServer,
         Replayed,
         ShownRun,
         TreeCopy,
@@ -64,7 +65,7 @@ def _run(
 
 
 class Kv:
-    """Small JSON values by name, stored beside the files.
+    """Small JSON values by name, stored separately from files.
 
     >>> box.kv.set("plan", {"step": 1})
     1
@@ -132,10 +133,11 @@ class Kv:
 
 
 class Session:
-    """A shell and a Python that resume where their last calls ended: directory, variables, functions; globals and imports.
+    """A shell and a Python interpreter that continue where their last calls ended: directory, variables, functions; globals and
+    imports.
 
-    The shell's state is stored in the database. The Python lives as long as the sandbox is open; if it has to start again, the result's
-    ``restarted`` is true.
+    The shell's state is stored in the database. The Python interpreter lives as long as the sandbox is open; if it has to be
+    restarted, the result's ``restarted`` is true.
 
     >>> session = box.session("work")
     >>> session.bash("cd /tmp; name=ada")
@@ -195,10 +197,10 @@ class Session:
         on_stdout: Optional[OnOutput] = None,
         on_stderr: Optional[OnOutput] = None,
     ) -> Result:
-        """Runs Python code in the session's live interpreter.
+        """Runs Python code in the session's persistent interpreter.
 
-        As in a notebook, the value of a last expression is printed; it is also the result's ``value`` if JSON can represent it, and
-        pictures are its ``images``. ``echo=False`` turns that off.
+        As in a notebook, the value of a last expression is printed. It is also the result's ``value`` if JSON can represent it,
+        and images are in ``images``. ``echo=False`` turns that off.
 
         >>> session.python("x = 20").ok
         True
@@ -270,7 +272,7 @@ class Session:
         timeout: Optional[float] = None,
         rollback_on_failure: bool = False,
     ) -> Stream:
-        """Runs a bash command line in this session and yields its output as it comes; see :meth:`Sandbox.stream`.
+        """Runs a bash command line in this session and yields its output as it arrives; see :meth:`Sandbox.stream`.
 
         >>> [chunk.text for chunk in session.stream("echo hi")]
         ['hi\\n']
@@ -291,7 +293,7 @@ class Session:
     def stream_python(
         self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
     ) -> Stream:
-        """Runs Python code in this session and yields its output as it comes; see :meth:`Sandbox.stream`.
+        """Runs Python code in this session and yields its output as it arrives; see :meth:`Sandbox.stream`.
 
         >>> [chunk.text for chunk in session.stream_python("print(6 * 7)")]
         ['42\\n']
@@ -310,7 +312,8 @@ class Session:
         return _finish(_calls.session_directory(self._native, self.name))
 
     def end(self) -> bool:
-        """Deletes the shell's state, ends the Python, and returns whether there was either. The next call starts afresh.
+        """Deletes the shell's state, ends the Python interpreter, and returns whether there was either. The next call starts
+        afresh.
 
         >>> session.end()
         False
@@ -322,39 +325,46 @@ class Session:
 
 
 class Sandbox:
-    """A small computer in one database: files, bash, Python, a key-value store and the history of everything that ran.
+    """A small computer in one database: files, bash, Python, a key-value store and the history of all runs.
 
     >>> from sandlite import Sandbox
     >>> with Sandbox(files={"data.txt": "3\\n4\\n"}) as box:
     ...     box.bash("paste -sd+ data.txt | bc").stdout
     '7\\n'
 
-    ``db`` is the database file; without one the sandbox lives in memory. ``files`` are written into it, ``snapshot`` (bytes or a path) is
-    what it starts from, and ``read_only=True`` opens an existing file for reading. Several processes can have one file open: their
-    commands take turns, and each sees what the others committed. A command waits ``wait`` seconds (10 by default) for one of another
-    process; then :class:`~sandlite.errors.BusyError` is raised.
+    ``db`` is the database file; without one the sandbox is in memory. ``files`` are written into it, ``snapshot`` (bytes or a
+    path) is its initial state, and ``read_only=True`` opens an existing file for reading. Several processes can have one file
+    open: their commands take turns, and each sees the committed changes of the others. A command waits ``wait`` seconds (default:
+    10) for another process, and then raises :class:`~sandlite.errors.BusyError`.
 
-    ``preset`` limits what commands may use: ``strict``, ``normal`` or ``permissive``. ``limits`` sets single limits in its place, also
-    wider ones: ``{"wall": "5 min", "memory": "2 GB"}``, or a file such as ``--preset`` of the command takes. Commands see no network, nothing of this machine's
-    environment beyond ``env``, and no directory of this machine beyond ``mounts`` (``"./src:/src"``, or a :class:`Mount`), which are never
-    written to. A mount can also be another sandbox's database (``"db:base.db:/base"``) or a past version (``"at:HEAD~1:/before"``). ``base``
-    lays the sandbox over the whole tree of another one (``"base.db"``, ``"base.db@v3"``), which is only read and can be shared by many;
-    :meth:`update` moves it onto a newer version. ``python`` selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, once
-    ``sandlite guests add python-sci`` has installed it.
+    ``preset`` limits commands: ``strict``, ``normal`` or ``permissive``. ``limits`` overrides single limits, also to higher
+    values: ``{"wall": "5 min", "memory": "2 GB"}``, or a file as for ``--preset`` of the command line. Commands have no network,
+    no environment variables of this machine except ``env``, and no directory of this machine except ``mounts`` (``"./src:/src"``,
+    or a :class:`Mount`), which are never written to. A mount can also be another sandbox's database (``"db:base.db:/base"``) or a
+    past version (``"at:HEAD~1:/before"``). ``base`` lays the sandbox over the whole tree of another one (``"base.db"``,
+    ``"base.db@v3"``), which is only read and can be shared by many; :meth:`update` moves it onto a newer version. ``python``
+    selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, after ``sandlite guests add python-sci``.
 
-    ``policy`` says who may see and do what: a policy file, a mapping such as
-    ``{"rules": [{"path": "/secret", "access": "hidden"}]}``, or its rules alone. It binds commands, files and tools alike, besides the
-    policy that is stored with the sandbox; :meth:`owner` is a handle that is not bound.
+    ``policy`` controls access: a policy file, a mapping such as ``{"rules": [{"path": "/secret", "access": "hidden"}]}``, or only
+    its rules. It applies to commands, files and tools, in addition to the policy stored in the sandbox; :meth:`owner` returns a
+    handle without restrictions.
 
-    ``tools`` are functions that programs in the sandbox may call. ``approve`` decides about each call: it gets a :class:`ToolCall` and
-    returns ``True`` or ``False``. The command's clock stands still meanwhile; after ``approve_timeout`` seconds (600 by default) the
-    command ends. A tool can read the sandbox that called it, as it was before the command; changing it raises
-    :class:`~sandlite.errors.BusyError`.
+    ``tools`` are functions that programs in the sandbox may call. ``approve`` decides about each call: it receives a
+    :class:`ToolCall` and returns ``True`` or ``False``. The command's clock is paused meanwhile; after ``approve_timeout``
+    seconds (default: 600) the command ends. A tool can read the sandbox that called it, in its state before the command; changing
+    it raises :class:`~sandlite.errors.BusyError`.
 
-    ``programs`` are modules for ``wasm32-wasip1`` that the sandbox has in ``/usr/local/bin``: bytes, a file of this machine, or ``None``
-    for one that ``sandlite guests add`` installed. ``commands`` are functions that are programs there: each is given a
-    :class:`CommandCall` and returns its exit status; see :meth:`command`. ``allow_host`` names programs of this machine that the sandbox may
-    run, such as ``["git"]``: on a copy of the current directory, under bubblewrap, without a network; what they change is brought back.
+    ``programs`` are modules built for ``wasm32-wasip1`` that appear in ``/usr/local/bin``: bytes, a file on this machine, or
+    ``None`` for one installed with ``sandlite guests add``. ``commands`` are functions that appear as programs: each receives a
+    :class:`CommandCall` and returns its exit status; see :meth:`command`. ``allow_host`` names programs of this machine that the
+    sandbox may run, such as ``["git"]``: on a copy of the current directory, under bubblewrap, without a network; their changes
+    are copied back.
+
+    ``mcp_servers`` are servers of the Model Context Protocol whose tools the sandbox may call: by name
+    ``{"command": "npx", "args": […], "env": {…}}`` or ``{"url": "http://…", "headers": {…}}``, or a file of that format. The client runs
+    here; inside, a server is a module (``from servers.NAME import TOOL``), ``/servers/NAME/SKILL.md`` and the command ``mcp NAME TOOL JSON``.
+    ``approve`` decides about these calls too. What a server says of its tools is pinned with the sandbox: a tool that says something else
+    later is off until :meth:`confirm_mcp`.
 
     One command or change runs at a time; others wait for their turn. Reading never waits and returns the last committed state, so any
     number of threads and processes can read while one writes. Calls release the interpreter lock, and Ctrl-C kills a running command.
@@ -383,6 +393,7 @@ class Sandbox:
         base: Optional[HostPath] = None,
         allow_host: Optional[Sequence[str]] = None,
         policy: Optional[PolicyLike] = None,
+        mcp_servers: Optional[McpServersLike] = None,
     ) -> None:
         opening = Opening(
             db,
@@ -404,6 +415,7 @@ class Sandbox:
             base=base,
             allow_host=allow_host,
             policy=policy,
+            mcp_servers=mcp_servers,
         )
         try:
             self._native: _native.Sandbox = opening.ask(None)
@@ -417,7 +429,7 @@ class Sandbox:
         return made
 
     def command(self, name: str) -> "Callable[[CommandLike], CommandLike]":
-        """Makes a function a program of the sandbox, for all commands that are started from here on.
+        """Makes a function a program of the sandbox, for all commands started from now on.
 
         >>> @box.command("greet")
         ... def greet(call):
@@ -425,8 +437,8 @@ class Sandbox:
         >>> box.bash("greet you | tr a-z A-Z").stdout
         'HELLO YOU\\n'
 
-        The function is given a :class:`CommandCall` and runs on a thread of its own. It returns its exit status, or ``None`` for 0; an
-        exception is printed on standard error, and the status is then 1. Each call is in the history.
+        The function receives a :class:`CommandCall` and runs on its own thread. It returns its exit status, or ``None`` for 0; an
+        exception is printed to standard error, and the status is then 1. Each call is recorded in the history.
         """
 
         def add(function: CommandLike) -> CommandLike:
@@ -434,6 +446,30 @@ class Sandbox:
             return function
 
         return add
+
+    def mcp_servers(self) -> "list[McpServer]":
+        """Returns the MCP servers of the sandbox with their tools, and why a tool is off.
+
+        >>> [server.name for server in box.mcp_servers()]
+        []
+        """
+        return _calls.mcp_servers(self._native)
+
+    def connect_mcp(
+        self, servers: McpServersLike, *, approve: Optional[Approve] = None, approve_timeout: Optional[float] = None
+    ) -> None:
+        """Gives the sandbox MCP servers, as the argument ``mcp_servers`` does, for all commands that are started from here on.
+
+        >>> box.connect_mcp({"files": {"command": "mcp-files", "args": ["/srv"]}})  # doctest: +SKIP
+        """
+        self._native = _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout))
+
+    def confirm_mcp(self, name: str) -> None:
+        """Confirms what an MCP server says of its tools now: those that have changed since they were granted are on again.
+
+        >>> box.confirm_mcp("files")  # doctest: +SKIP
+        """
+        self._native = _finish(_calls.confirm_mcp(self._native, name))
 
     @property
     def kv(self) -> Kv:
@@ -452,12 +488,12 @@ class Sandbox:
 
     @property
     def limits(self) -> "dict[str, str]":
-        """What a command may use, by the names of the preset files."""
+        """The limits of a command, by their names in the preset files."""
         return dict(self._native.limits)
 
     @property
     def read_only(self) -> bool:
-        """Whether it was opened for reading only."""
+        """Whether it was opened read-only."""
         return self._native.read_only
 
     @property
@@ -492,9 +528,10 @@ class Sandbox:
     ) -> Result:
         """Runs a bash command line. A non-zero exit code is a result; ``check=True`` raises :class:`CommandError` instead.
 
-        ``timeout`` (seconds) tightens the preset's time limit; ``rollback_on_failure`` undoes the file changes of a command that fails;
-        ``seed`` makes the run repeatable; ``record`` keeps what it is given for :meth:`replay`. ``on_stdout`` and ``on_stderr`` are called with each piece of output as text while the command
-        runs, on this thread; the command waits while they work.
+        ``timeout`` (seconds) lowers the preset's time limit; ``rollback_on_failure`` rolls back the file changes of a command
+        that fails; ``seed`` makes the run repeatable; ``record`` records its inputs for :meth:`replay`. ``on_stdout`` and
+        ``on_stderr`` are called with each piece of output as text while the command runs, on this thread; the command waits while
+        they run.
 
         >>> box.bash("echo hello | tr a-z A-Z").stdout
         'HELLO\\n'
@@ -535,7 +572,7 @@ class Sandbox:
         on_stdout: Optional[OnOutput] = None,
         on_stderr: Optional[OnOutput] = None,
     ) -> Result:
-        """Runs Python code in a new interpreter, with the options of :meth:`bash`. Code that raises is a result.
+        """Runs Python code in a new interpreter, with the options of :meth:`bash`. Code that raises returns a result.
 
         With ``echo`` the value of a last expression is printed, as in a notebook; see :meth:`Session.python`.
 
@@ -638,9 +675,9 @@ class Sandbox:
         rollback_on_failure: bool = False,
         seed: Optional[int] = None,
     ) -> Stream:
-        """Runs a bash command line and yields its output as it comes, in :class:`Chunk` objects.
+        """Runs a bash command line and yields its output as it arrives, in :class:`Chunk` objects.
 
-        The command waits while you work on a chunk. Closing the stream kills the command.
+        The command waits while you process a chunk. Closing the stream kills the command.
 
         >>> stream = box.stream("echo out; sleep 0.01; echo err >&2")
         >>> [(chunk.stream, chunk.text) for chunk in stream]
@@ -673,7 +710,7 @@ class Sandbox:
         seed: Optional[int] = None,
         echo: bool = False,
     ) -> Stream:
-        """Runs Python code and yields its output as it comes; see :meth:`stream`.
+        """Runs Python code and yields its output as it arrives; see :meth:`stream`.
 
         >>> "".join(chunk.text for chunk in box.stream_python("print(1); print(2)"))
         '1\\n2\\n'
@@ -720,17 +757,17 @@ class Sandbox:
         return _finish(_calls.read_window(self._native, path, offset, limit))
 
     def write_file(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
-        """Writes a whole file from text, bytes or a path of this machine, and creates the directories above it.
+        """Writes a whole file from text, bytes or a path on this machine, creating missing parent directories.
 
-        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file has changed since that version was read;
-        ``"none"`` requires that there is no such file.
+        With ``expected_version`` it raises :class:`~sandlite.errors.StaleFileError` if the file has changed since that version
+        was read; ``"none"`` requires that the file does not exist.
 
         >>> box.write_file("src/main.py", "print(1)\\n")
         """
         _finish(_calls.write_file(self._native, path, content, expected_version))
 
     def write_files(self, files: Mapping[str, Content]) -> None:
-        """Writes many files in one transaction: all of them or none.
+        """Writes many files in one transaction, all or none.
 
         >>> box.write_files({"a.txt": "a", "b/c.bin": b"\\x00"})
         >>> box.glob("**/*")
@@ -739,8 +776,8 @@ class Sandbox:
         _finish(_calls.write_files(self._native, files))
 
     def append(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
-        """Adds text, bytes or a file of this machine to the end of a file, which is created if it is missing. With
-        ``expected_version`` the file must have that version.
+        """Appends text, bytes or a file on this machine to a file, which is created if missing. With ``expected_version`` the
+        file must have that version.
 
         >>> box.append("log", "one\\n")
         >>> box.append("log", "two\\n")
@@ -771,7 +808,7 @@ class Sandbox:
         depth: int = 1,
         hidden: bool = False,
     ) -> list[FileEntry]:
-        """Lists a directory down to a depth; at most 1000 entries. :meth:`walk` lists everything.
+        """Lists a directory to a given depth; at most 1000 entries. :meth:`walk` lists everything.
 
         >>> box.write_file("f", "x")
         >>> [entry.name for entry in box.list_files()]
@@ -780,7 +817,7 @@ class Sandbox:
         return _finish(_calls.list_files(self._native, path, depth, hidden))
 
     def walk(self, path: str = ".") -> list[FileStat]:
-        """Returns the metadata of a directory and of everything below it, each directory before what is in it.
+        """Returns the metadata of a directory and of everything below it, each directory before its content.
 
         >>> box.write_file("a/b", "x")
         >>> [found.path for found in box.walk("a")]
@@ -845,7 +882,7 @@ class Sandbox:
         return _finish(_calls.stat(self._native, path, follow_symlinks))
 
     def mkdir(self, path: str) -> None:
-        """Creates a directory and those above it. A directory that exists is fine.
+        """Creates a directory and its missing parents. An existing directory is not an error.
 
         >>> box.mkdir("a/b")
         """
@@ -856,7 +893,8 @@ class Sandbox:
     ) -> str:
         """Copies a file, or a directory with everything below it if ``recursive``, in one transaction, and returns the copy's path.
 
-        An existing directory takes the copy inside. With ``expected_version`` it copies only if the file at ``to_path`` has that version.
+        If the destination is an existing directory, the copy is placed inside it. With ``expected_version`` it copies only if the
+        file at ``to_path`` has that version.
 
         >>> box.write_file("f", "x")
         >>> box.copy("f", "g")
@@ -875,8 +913,8 @@ class Sandbox:
         _finish(_calls.move_file(self._native, from_path, to_path, overwrite, expected_version))
 
     def remove(self, path: str, *, recursive: bool = False, expected_version: Optional[str] = None) -> None:
-        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``. With ``expected_version``
-        the file must have that version.
+        """Deletes a file, a link or an empty directory; a directory with everything below it if ``recursive``. With
+        ``expected_version`` the file must have that version.
 
         >>> box.write_file("d/f", "x")
         >>> box.remove("d", recursive=True)
@@ -884,7 +922,7 @@ class Sandbox:
         _finish(_calls.delete_file(self._native, path, recursive, expected_version))
 
     def delete_file(self, path: str, *, recursive: bool = False) -> None:
-        """The same as :meth:`remove`, under the name that models have for it.
+        """Same as :meth:`remove`, under its name for models.
 
         >>> box.write_file("f", "x")
         >>> box.delete_file("f")
@@ -892,7 +930,7 @@ class Sandbox:
         self.remove(path, recursive=recursive)
 
     def move_file(self, from_path: str, to_path: str, *, overwrite: bool = False) -> None:
-        """The same as :meth:`move`, under the name that models have for it.
+        """Same as :meth:`move`, under its name for models.
 
         >>> box.write_file("f", "x")
         >>> box.move_file("f", "g")
@@ -900,7 +938,7 @@ class Sandbox:
         self.move(from_path, to_path, overwrite=overwrite)
 
     def upload(self, host_path: HostPath, path: str) -> int:
-        """Copies a file of this machine into the sandbox and returns its size. It is read while it is stored.
+        """Copies a file from this machine into the sandbox and returns its size. It is streamed.
 
         >>> open("report.csv", "w").write("a,b\\n")
         4
@@ -910,7 +948,7 @@ class Sandbox:
         return _finish(_calls.upload(self._native, host_path, path))
 
     def download(self, path: str, host_path: HostPath, *, overwrite: bool = False) -> int:
-        """Copies a file of the sandbox to this machine and returns its size. The file appears whole or not at all.
+        """Copies a file from the sandbox to this machine and returns its size. The file is created atomically.
 
         Raises :class:`FileExistsError` if the file exists, unless ``overwrite``.
 
@@ -921,9 +959,9 @@ class Sandbox:
         return _finish(_calls.download(self._native, path, host_path, overwrite))
 
     def upload_dir(self, host_path: HostPath, path: str) -> TreeCopy:
-        """Copies a directory of this machine with everything below it into the sandbox, in one transaction.
+        """Copies a directory from this machine with everything below it into the sandbox, in one transaction.
 
-        Links are copied as links. Directories that may hold secrets (``/etc``, ``~/.ssh``, …) are refused.
+        Links are copied as links. Directories that may contain secrets (``/etc``, ``~/.ssh``, …) are rejected.
 
         >>> os.makedirs("project/src")
         >>> box.upload_dir("project", "/work").directories
@@ -932,7 +970,7 @@ class Sandbox:
         return _finish(_calls.upload_dir(self._native, host_path, path))
 
     def download_dir(self, path: str, host_path: HostPath) -> TreeCopy:
-        """Copies a directory of the sandbox with everything below it to this machine. Nothing there is overwritten.
+        """Copies a directory from the sandbox with everything below it to this machine. Existing files are not overwritten.
 
         >>> box.write_file("out/a.txt", "a")
         >>> box.download_dir("out", "result").files
@@ -950,7 +988,7 @@ class Sandbox:
         grep: Optional[str] = None,
         output: bool = False,
     ) -> list[HistoryEntry]:
-        """Returns what was done, newest first. With ``output`` the rows have what the commands printed.
+        """Returns past runs, newest first. With ``output`` the rows include the output of commands.
 
         >>> box.bash("echo hi").ok
         True
@@ -960,7 +998,7 @@ class Sandbox:
         return _finish(_calls.history(self._native, limit, since, before, name, grep, output))
 
     def info(self) -> Info:
-        """Returns what the sandbox holds: files, keys and runs, and how much of each limit is used.
+        """Returns a summary of the sandbox: files, keys and runs, and the usage of each limit.
 
         >>> box.write_file("f", "five!")
         >>> info = box.info()
@@ -977,13 +1015,13 @@ class Sandbox:
         offline: bool = False,
         no_deps: bool = False,
     ) -> Installation:
-        """Installs Python packages by name (``"requests>=2"``) or from wheel files, with what they need.
+        """Installs Python packages by name (``"requests>=2"``) or from wheel files, with their dependencies.
 
         >>> box.pip_install("jinja2", "pyyaml")  # doctest: +SKIP
         >>> box.pip_install(requirements="requirements.txt", find_links="wheels/", offline=True)  # doctest: +SKIP
 
-        This interpreter's own pip downloads them, and runs no code of theirs. What has compiled parts is tried without them. Raises
-        :class:`~sandlite.PackageError` if some cannot be installed; the others are then."""
+        This interpreter's pip downloads them without running any of their code. Packages with native code are tried without it.
+        Raises :class:`~sandlite.PackageError` if some cannot be installed; the others are installed."""
         return _finish(_pip.install(self._native, packages, requirements, find_links, offline, no_deps))
 
     def packages(self) -> "list[Package]":
@@ -997,7 +1035,7 @@ class Sandbox:
     def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
         """Returns everything (files, values, history) as the bytes of a ``.db`` file.
 
-        ``compat="localsandbox"`` has the layout of LocalSandbox 0.3, which can then open it.
+        ``compat="localsandbox"`` uses the layout of LocalSandbox 0.3, which can then open it.
 
         >>> with Sandbox(snapshot=box.export_snapshot()) as copy:
         ...     copy.bash("echo resumed").stdout
@@ -1006,27 +1044,30 @@ class Sandbox:
         return _finish(_calls.export_snapshot(self._native, compat))
 
     def export_to(self, path: HostPath, *, compat: Optional[str] = None) -> None:
-        """Writes the same to a new file of this machine.
+        """Writes the same to a new file on this machine.
 
         >>> box.export_to("snapshot.db")
         """
         _finish(_calls.export_to(self._native, path, compat))
 
-    def git_export(self, to: HostPath, *, path: str = "/", bare: bool = False) -> GitExported:
+    def git_export(
+        self, to: HostPath, *, path: str = "/", bare: bool = False, checkpoints: bool = False
+    ) -> GitExported:
         """Writes the versions as commits of a new git repository: a directory with files and ``.git``, ``NAME.git`` without
-        files, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` its root.
+        files, or ``NAME.bundle``, one file that can be cloned. Checkpoints become tags, and ``path`` its root. With ``checkpoints`` they are the
+        commits instead, with their messages.
 
         >>> box.write_file("/src/plan", "A")
         >>> box.git_export("plan.bundle", path="/src").commits
         1
         """
-        return _finish(_calls.git_export(self._native, to, path, bare))
+        return _finish(_calls.git_export(self._native, to, path, bare, checkpoints))
 
     def git_import(
         self, source: HostPath, *, ref: Optional[str] = None, into: str = ".", depth: Optional[int] = None
     ) -> GitImported:
-        """Makes versions of the commits of a git repository or bundle: its first-parent history. Tags become checkpoints.
-        If something is wrong with it, nothing is changed.
+        """Imports the commits of a git repository or bundle as versions: its first-parent history. Tags become checkpoints. If
+        the repository is invalid, nothing is changed.
 
         >>> box.write_file("/src/plan", "A")
         >>> box.git_export("plan.bundle", path="/src").commits
@@ -1039,7 +1080,7 @@ class Sandbox:
         return _finish(_calls.git_import(self._native, source, ref, into, depth))
 
     def session(self, name: str = "main") -> "Session":
-        """Returns a shell and a Python that keep their state between calls.
+        """Returns a shell and a Python interpreter that keep their state between calls.
 
         >>> session = box.session("work")
         >>> session.bash("cd /tmp").ok, session.bash("pwd").stdout
@@ -1048,7 +1089,7 @@ class Sandbox:
         return Session(self._native, name)
 
     def sessions(self) -> list[str]:
-        """Returns the names of the sessions that have a shell's state.
+        """Returns the names of the sessions with shell state.
 
         >>> box.sessions()
         []
@@ -1056,7 +1097,7 @@ class Sandbox:
         return _finish(_calls.sessions(self._native))
 
     def tool_text(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Performs an action and returns the text that a model would read; raises if it fails.
+        """Performs an action and returns its text for a model; raises if it fails.
 
         >>> box.tool_text("bash", {"command": "echo hi"})
         'hi'
@@ -1064,7 +1105,7 @@ class Sandbox:
         return _finish(_calls.tool_text(self._native, name, arguments))
 
     def call_action(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Performs one of :func:`sandlite.actions` as a model does: a failure is an answer too.
+        """Performs one of :func:`sandlite.actions` as a model does: a failure is also a result.
 
         >>> box.call_action("read_file", {"path": "missing"}).is_error
         True
@@ -1074,7 +1115,8 @@ class Sandbox:
     def log(
         self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None, digest: bool = False
     ) -> list[Version]:
-        """Returns the versions, newest first: each run that changed something left one. ``path`` selects those that changed it.
+        """Returns the versions, newest first: each run that changed something created one. ``path`` selects those that changed
+        it.
 
         ``digest`` computes the digest of each version's files. Equal trees have equal digests.
 
@@ -1087,7 +1129,7 @@ class Sandbox:
     def diff(
         self, start: Union[str, int], end: Union[str, int] = "HEAD", paths: Sequence[str] = (), *, names_only: bool = False
     ) -> Diff:
-        """Returns what differs between two versions: a run's number, ``"HEAD~3"``, a checkpoint or ``"@{2 hours ago}"``.
+        """Returns the differences between two versions: a run's number, ``"HEAD~3"``, a checkpoint or ``"@{2 hours ago}"``.
 
         >>> box.write_file("/plan", "A")
         >>> box.write_file("/plan", "B")
@@ -1097,7 +1139,7 @@ class Sandbox:
         return _finish(_calls.diff(self._native, str(start), str(end), paths, names_only))
 
     def show(self, run: Union[str, int] = "HEAD") -> ShownRun:
-        """Returns one run with its output and what it changed. Any run's number is a reference, and so is a version.
+        """Returns one run with its output and changes. Any run's number is a reference, and so is a version.
 
         >>> box.write_file("/plan", "A")
         >>> (box.show("HEAD")).changes.files[0].path
@@ -1115,9 +1157,10 @@ class Sandbox:
         return _finish(_calls.blame(self._native, path, offset, limit))
 
     def bisect(self, command: str, good: Union[str, int], bad: Union[str, int] = "HEAD") -> Bisection:
-        """Finds the run that broke something: tries a bash command at versions between ``good`` and ``bad``.
+        """Finds the run that broke something: runs a bash command at versions between ``good`` and ``bad``.
 
-        Each version is tried in a copy that is thrown away. Exit code 0 is good, 125 skips the version, anything else below 128 is bad.
+        Each version is tested in a temporary copy. Exit code 0 means good, 125 skips the version, any other code below 128 means
+        bad.
 
         >>> box.write_file("/state", "fine")
         >>> box.write_file("/state", "broken")
@@ -1127,7 +1170,7 @@ class Sandbox:
         return _finish(_calls.bisect(self._native, str(good), str(bad), command))
 
     def replay(self, start: Union[str, int, None] = None) -> Replayed:
-        """Runs every run that was made with ``record=True`` again, in a copy, and compares exit code, output and files after each.
+        """Replays every run made with ``record=True`` in a copy, and compares exit code, output and files after each.
 
         >>> result = box.bash("echo $RANDOM > /number; cat /number", record=True)
         >>> (box.replay()).difference is None
@@ -1138,7 +1181,7 @@ class Sandbox:
     def changes(
         self, since: Union[str, int, None] = None, paths: Sequence[str] = (), *, names_only: bool = False
     ) -> Diff:
-        """Returns what was changed since a version; by default in the mounted directories, or since the first run.
+        """Returns the changes since a version; defaults to the mounted directories, or to the first run.
 
         >>> box.write_file("/plan", "A")
         >>> [(file.path, file.kind) for file in (box.changes()).files]
@@ -1154,10 +1197,10 @@ class Sandbox:
         path: Optional[str] = None,
         dry_run: bool = False,
     ) -> Applied:
-        """Applies what was changed to a directory of this machine: all of it or nothing.
+        """Applies the sandbox's changes to a directory on this machine, all or none.
 
-        ``path`` is the directory of the sandbox that it corresponds to, by default the overlay mount. A file that was edited
-        in the directory meanwhile raises :class:`~sandlite.errors.ConflictError`, and nothing is changed.
+        ``path`` is the corresponding directory in the sandbox; defaults to the overlay mount. A file that was edited in the
+        directory meanwhile raises :class:`~sandlite.errors.ConflictError`, and nothing is changed.
 
         >>> import tempfile
         >>> box.write_file("/out/report.md", "done")
@@ -1169,7 +1212,7 @@ class Sandbox:
         return _finish(_calls.apply(self._native, directory, version, path, dry_run))
 
     def undo(self, runs: int = 1, *, dry_run: bool = False) -> Diff:
-        """Brings everything back to what it was before the last changing runs. Undoing an undo is a redo.
+        """Undoes the last runs that changed something. Undoing an undo is a redo.
 
         >>> box.write_file("/plan", "A")
         >>> box.write_file("/plan", "B")
@@ -1181,7 +1224,7 @@ class Sandbox:
         return _finish(_calls.undo(self._native, runs, dry_run))
 
     def restore(self, version: Union[str, int], paths: Sequence[str] = (), *, dry_run: bool = False) -> Diff:
-        """Brings some paths, or files, keys and sessions, back to what they were at a version. It can be undone.
+        """Restores some paths, or all files, keys and sessions, to their state at a version. It can be undone.
 
         >>> box.write_file("/plan", "A")
         >>> (box.checkpoint("start")).name
@@ -1193,10 +1236,11 @@ class Sandbox:
         return _finish(_calls.restore(self._native, str(version), paths, dry_run))
 
     def mount_file(self, path: str, function: FileProvider) -> None:
-        """Shows a file that ``function`` generates each time somebody opens it: it gets a :class:`NodeContext` and returns text or bytes.
+        """Mounts a file that ``function`` generates each time it is opened: it receives a :class:`NodeContext` and returns text
+        or bytes.
 
-        Programs read it as any other file and cannot change it. An exception is an input/output error for whoever reads; its message is on
-        the command's standard error. The function must not change this sandbox.
+        Programs read it like any other file and cannot change it. An exception becomes an input/output error for the reader; its
+        message is printed to the command's standard error. The function must not change this sandbox.
 
         >>> box.mount_file("/srv/greeting", lambda context: f"hello from {context.path}\\n")
         >>> (box.bash("cat /srv/greeting")).stdout
@@ -1205,10 +1249,11 @@ class Sandbox:
         self._mount(path, function, False, False)
 
     def mount_directory(self, path: str, function: DirectoryProvider, *, overlay: bool = False) -> None:
-        """Shows a directory that ``function`` generates, once for a command and again whenever the directory is listed.
+        """Mounts a directory that ``function`` generates, once for a command and again whenever the directory is listed.
 
-        It returns a mapping of names, or a :class:`ProvidedNode`: text and bytes are files, mappings are directories, and functions are files
-        that are generated when somebody opens them. With ``overlay=True`` programs can change it, and the changes are the sandbox's.
+        It returns a mapping of names, or a :class:`ProvidedNode`: text and bytes are files, mappings are directories, and
+        functions are files that are generated when they are opened. With ``overlay=True`` programs can change it, and the changes
+        are stored in the sandbox.
 
         >>> box.mount_directory("/srv/users", lambda: {"ada": "1815\\n", "old": {"bob": b"1900\\n"}})
         >>> (box.bash("ls /srv/users; cat /srv/users/old/bob")).stdout
@@ -1221,7 +1266,7 @@ class Sandbox:
 
         from ._providers import native
 
-        # The native half keeps the function, which must not keep the native half.
+        # The native half holds the function, which must not hold the native half.
         this = weakref.ref(self)
 
         def sandbox() -> _native.Sandbox:
@@ -1234,7 +1279,7 @@ class Sandbox:
         _finish(_calls.mount_function(self._native, path, called, is_directory, overlay))
 
     def unmount(self, path: str) -> bool:
-        """Ends a mount, and returns whether there was one. What was changed in an overlay stays.
+        """Removes a mount, and returns whether there was one. Changes made in an overlay are kept.
 
         >>> box.mount_file("/srv/now", lambda: "now")
         >>> box.unmount("/srv/now")
@@ -1243,10 +1288,11 @@ class Sandbox:
         return _finish(_calls.unmount(self._native, path))
 
     def update(self, path: str = "/", to: Optional[Union[str, int]] = None, *, keep: Optional[str] = None) -> Updated:
-        """Moves an overlay over a database (``/`` for ``base``) onto its newest version, or onto ``to``, and keeps this sandbox's changes.
+        """Moves an overlay over a database (``/`` for ``base``) onto its newest version, or onto ``to``, keeping this sandbox's
+        changes.
 
-        Where both sides have changed a path, ``keep="ours"`` or ``keep="theirs"`` decides; without it an exception names those paths, and
-        nothing is changed.
+        If both sides changed a path, ``keep="ours"`` or ``keep="theirs"`` selects a side; without it an exception lists those
+        paths, and nothing is changed.
 
         >>> with Sandbox(db="base.db", files={"/plan": "A"}) as base:
         ...     pass
@@ -1257,7 +1303,7 @@ class Sandbox:
         return _finish(_calls.update(self._native, path, None if to is None else str(to), keep))
 
     def checkpoint(self, name: str, message: Optional[str] = None) -> Checkpoint:
-        """Names the present version.
+        """Names the current version.
 
         >>> box.write_file("/plan", "A")
         >>> (box.checkpoint("start", "the first plan")).message
@@ -1279,7 +1325,7 @@ class Sandbox:
     def prune_versions(
         self, *, versions: Optional[int] = None, seconds: Optional[float] = None, size: Optional[int] = None
     ) -> int:
-        """Drops old versions and returns how many; keeps so many versions, those of the last seconds, or so many bytes.
+        """Deletes old versions and returns their number; keeps this many versions, those of the last seconds, or this many bytes.
 
         >>> box.prune_versions(versions=100)
         0
@@ -1287,7 +1333,7 @@ class Sandbox:
         return _finish(_calls.prune_versions(self._native, versions, seconds, size))
 
     def at(self, version: Union[str, int]) -> "Sandbox":
-        """Returns the sandbox as it was at a version. Nothing there can be changed; a command runs in a copy that is thrown away.
+        """Returns the sandbox as it was at a version. It cannot be changed; a command runs in a temporary copy.
 
         >>> box.write_file("/plan", "A")
         >>> box.write_file("/plan", "B")
@@ -1297,8 +1343,8 @@ class Sandbox:
         return Sandbox._of(self._native.at(str(version)))
 
     def view(self, principal: str, labels: Iterable[str] = ()) -> "Sandbox":
-        """Returns the sandbox as a principal with some labels sees it. What the policy hides from this view does not exist for it; it sees
-        its own runs, and its sessions are its own.
+        """Returns the sandbox as seen by a principal with some labels. Paths that the policy hides from this view do not exist
+        for it; it sees only its own runs and sessions.
 
         >>> box.set_policy([{"path": "/payroll", "label": "finance"}])
         >>> box.owner().write_file("/payroll/may.csv", "1,2")
@@ -1308,7 +1354,7 @@ class Sandbox:
         return Sandbox._of(_native.view(self._native, principal, list(labels)))
 
     def with_policy(self, policy: PolicyLike) -> "Sandbox":
-        """Returns the sandbox under one more policy. Of several policies the tighter decision counts.
+        """Returns the sandbox with an additional policy. If policies differ, the stricter decision applies.
 
         >>> box.write_file("/notes", "one")
         >>> reader = box.with_policy([{"path": "/", "access": "read"}])
@@ -1318,7 +1364,8 @@ class Sandbox:
         return Sandbox._of(_native.with_policy(self._native, _calls.policy_text(policy)))
 
     def owner(self) -> "Sandbox":
-        """Returns the sandbox without any policy. Raises :class:`InvalidError` for a view and for what :meth:`with_policy` returned.
+        """Returns the sandbox without any policy. Raises :class:`InvalidError` for a view and for the result of
+        :meth:`with_policy`.
 
         >>> bound = box.with_policy([{"path": "/keys", "access": "hidden"}])
         >>> box.owner().exists("/keys")
@@ -1328,11 +1375,11 @@ class Sandbox:
 
     @property
     def policy(self) -> "Optional[dict[str, Any]]":
-        """The policy that is stored with the sandbox."""
+        """The policy stored in the sandbox."""
         return _calls.policy(self._native)
 
     def set_policy(self, policy: Optional[PolicyLike]) -> None:
-        """Stores a policy with the sandbox, in place of the one before; ``None`` removes it. It counts at once.
+        """Stores a policy in the sandbox, replacing the previous one; ``None`` removes it. It takes effect at once.
 
         >>> box.set_policy([{"path": "/log", "access": "append"}])
         >>> box.policy
@@ -1344,17 +1391,18 @@ class Sandbox:
     def on_commit(
         self, path: str, function: "Optional[Callable[[Commit], Any]]" = None
     ) -> Any:
-        """Asks a function before every commit that changes something at or below a path; as a decorator, or with the function.
+        """Calls a function before every commit that changes something at a path or below it; use it as a decorator, or pass the
+        function.
 
-        If it raises, or returns ``False`` or a message, nothing is kept: a command ends with the message, a method raises
-        :class:`RefusedError`. The function must not change the sandbox, which waits for it.
+        If it raises, or returns ``False`` or a message, the changes are rejected: a command ends with the message, a method
+        raises :class:`RefusedError`. The function must not change the sandbox, which waits for it.
 
         >>> @box.on_commit("/src")
         ... def small(commit):
         ...     if any(change.size > 1000 for change in commit.changes):
         ...         return "too large"
         >>> box.bash("mkdir /src; seq 1000 > /src/n").stderr
-        'sandlite: changes refused by a hook: too large\\n'
+        'sandlite: changes rejected by a hook: too large\\n'
         """
 
         def register(function: "Callable[[Commit], Any]") -> "Callable[[Commit], Any]":
@@ -1371,9 +1419,11 @@ class Sandbox:
         after: Optional[int] = None,
         follow: bool = False,
     ) -> "Iterator[Event]":
-        """Yields what was committed, in order: from the oldest version kept, after the version ``after``, or where ``consumer`` stopped.
+        """Yields committed changes, in order: from the oldest existing version, after the version ``after``, or from where
+        ``consumer`` stopped.
 
-        A consumer's place is stored when the next version begins, so after a crash its last version comes again. ``follow`` waits for more.
+        A consumer's position is stored when the next version starts, so its last version is repeated after a crash. ``follow``
+        waits for more.
 
         >>> box.write_file("/plan", "A")
         >>> [event.kind for event in box.events("index", path="/plan")]
@@ -1407,7 +1457,7 @@ class Sandbox:
         return Sandbox._of(self._native.fork(path))
 
     def close(self) -> None:
-        """Closes the sandbox; everything is in its file. Closing it again has no effect.
+        """Closes the sandbox; all data is in its file. Closing it again has no effect.
 
         >>> box.close()
         >>> box.closed

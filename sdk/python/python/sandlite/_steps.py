@@ -1,6 +1,6 @@
-"""Operations of several calls, written once for plain and for ``asyncio`` code.
+"""Operations of several calls, written once for synchronous and ``asyncio`` code.
 
-An operation is a generator: it yields each :class:`Call`, is sent its result (or thrown its error), and returns its own."""
+An operation is a generator: it yields each :class:`Call`, receives its result (or its error), and returns its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(steps: "Steps[T]") -> T:
 
 
 async def arun(steps: "Steps[T]") -> T:
-    """Runs an operation in the running loop; a cancelled one kills its command."""
+    """Runs an operation in the running loop; cancellation kills its command."""
     try:
         call = next(steps)
         while True:

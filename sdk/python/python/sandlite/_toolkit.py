@@ -1,4 +1,4 @@
-"""The tools a model is given: the actions of the native half, for every framework."""
+"""The tools for models: the actions of the native half, for every framework."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ AnySandbox = Union[Sandbox, AsyncSandbox]
 
 @dataclass(frozen=True)
 class Spec:
-    """A tool: what it is called, what it does, what it takes."""
+    """A tool: its name, description and schema."""
 
     name: str
     description: str
     schema: Mapping[str, Any]
 
 
-#: Every tool, in the order in which models are shown them.
+#: Every tool, in the order presented to models.
 ALL = tuple(
     Spec(action["name"], action["description"], action["input_schema"])
     for action in json.loads(_native.actions())
@@ -33,24 +33,24 @@ ALL = tuple(
 )
 
 
-#: Tools whose answers, when they are cut, name another tool that shows the rest.
+#: Tools whose truncated results refer to another tool that returns the rest.
 _CUT_BY = {"bash": "history", "python": "history"}
 
 
 def chosen(names: Optional[Iterable[str]]) -> "list[Spec]":
-    """The tools of these names, in our order, with those that their answers refer to; all of them if there are none."""
+    """The tools with these names, in our order, with those that their results refer to; all of them if no names are given."""
     if names is None:
         return list(ALL)
     wanted = list(names)
     wanted += [_CUT_BY[name] for name in wanted if name in _CUT_BY]
     unknown = sorted(set(wanted) - {spec.name for spec in ALL})
     if unknown:
-        raise ValueError(f"there is no tool {', '.join(unknown)}: there are {', '.join(spec.name for spec in ALL)}")
+        raise ValueError(f"unknown tool {', '.join(unknown)}: expected {', '.join(spec.name for spec in ALL)}")
     return [spec for spec in ALL if spec.name in wanted]
 
 
 def arguments_of(given: Union[str, Mapping[str, Any], None]) -> "dict[str, Any]":
-    """Arguments as a model gave them: JSON text, or a mapping."""
+    """The arguments from a model: JSON text, or a mapping."""
     if isinstance(given, str):
         given = json.loads(given or "{}")
     if given is not None and not isinstance(given, Mapping):
@@ -76,7 +76,7 @@ def _asked(name: str, given: Union[str, Mapping[str, Any], None], session: Optio
 def call(
     box: Sandbox, name: str, given: Union[str, Mapping[str, Any], None], session: Optional[str] = None
 ) -> Answer:
-    """Calls a tool, in ``session`` unless the model names another. Whatever goes wrong is an answer that the model can read."""
+    """Calls a tool, in ``session`` unless the model names another. Every error becomes a result that the model can read."""
     try:
         return box.call_action(name, _asked(name, given, session))
     except (SandliteError, ValueError, TypeError) as error:
@@ -86,7 +86,7 @@ def call(
 async def acall(
     box: AnySandbox, name: str, given: Union[str, Mapping[str, Any], None], session: Optional[str] = None
 ) -> Answer:
-    """The same for an :class:`AsyncSandbox`: cancelling it kills the command. A plain sandbox runs on another thread."""
+    """Same for an :class:`AsyncSandbox`: canceling it kills the command. A synchronous sandbox runs on another thread."""
     if isinstance(box, Sandbox):
         import asyncio
 
@@ -98,14 +98,14 @@ async def acall(
 
 
 def field(value: Any, name: str) -> Any:
-    """A part of what a model's client hands over, be it an object or a mapping; ``None`` if it has none."""
+    """Returns a field of an object or a mapping; ``None`` if it has none."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 class Calls:
-    """A sandbox's chosen tools, asked for by name: what the interfaces that hand over calls have in common."""
+    """The selected tools of a sandbox, called by name: the common part of the APIs that pass tool calls."""
 
-    #: What a call is called there.
+    #: The name of a call in the API.
     _unit: ClassVar[str]
 
     def __init__(
@@ -117,7 +117,7 @@ class Calls:
 
     def _do(self, name: str, given: Any) -> Answer:
         if not isinstance(self._box, Sandbox):
-            raise TypeError(f"an AsyncSandbox is asked with `await tools.adispatch({self._unit})`")
+            raise TypeError(f"use `await tools.adispatch({self._unit})` for an AsyncSandbox")
         return self._refused(name) or call(self._box, name, given, self._session)
 
     async def _ado(self, name: str, given: Any) -> Answer:
@@ -125,11 +125,11 @@ class Calls:
 
     def _refused(self, name: str) -> Optional[Answer]:
         known = any(spec.name == name for spec in self._specs)
-        return None if known else Answer(f"error: there is no tool `{name}`", is_error=True)
+        return None if known else Answer(f"error: unknown tool `{name}`", is_error=True)
 
 
 class SkillCalls(Calls):
-    """Each skill of a catalog as a tool: what the interfaces that hand over calls have in common."""
+    """Each skill of a catalog as a tool: the common part of the APIs that pass tool calls."""
 
     def __init__(self, skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_") -> None:
         wanted = None if names is None else set(names)

@@ -30,15 +30,15 @@ __all__ = ["SandliteWorkspace"]
 
 T = TypeVar("T")
 
-#: Who owns the environments of these backends.
+#: The provider name of these backends' environments.
 PROVIDER = "sandlite"
-#: Processes are numbered for each command. So many numbers are used in turn, lest a command that asks whether a process of an earlier
-#: one is alive finds itself.
+#: Processes are numbered per command. This many numbers are used in turn, so that a command that checks whether a process of an earlier
+#: one is alive does not find itself.
 _PIDS_IN_TURN = 16
 
 
 class _Environment:
-    """One database file, open once in this program however many backends are attached to it."""
+    """One database file, opened once in this program for any number of backends."""
 
     def __init__(self, path: Path, box: AsyncSandbox) -> None:
         self.path = path
@@ -56,10 +56,10 @@ _environments: "dict[str, _Environment]" = {}
 
 
 class SandliteWorkspace:
-    """An environment for an agent's runs: one database file, which whoever holds the ref keeps or destroys.
+    """An environment for an agent's runs: one database file, which the holder of the ref keeps or destroys.
 
-    Without ``ref`` the first operation creates a file in ``directory``; with one it opens the file that the ref names. The other
-    options are those of :class:`sandlite.Sandbox`. A command that runs is seen while it runs: what it writes can be read at once."""
+    Without ``ref`` the first operation creates a file in ``directory``; otherwise it opens the file of the ref. The other options
+    are those of :class:`sandlite.Sandbox`. Files written by a running command can be read at once."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class SandliteWorkspace:
         **options: Any,
     ) -> None:
         if (directory is None) == (ref is None):
-            raise ValueError("a workspace needs the directory for a new database, or the ref of an old one")
+            raise ValueError("missing directory for a new database, or ref of an existing one")
         if ref is not None and ref.provider != PROVIDER:
-            raise ValueError(f"the ref is of {ref.provider!r}, not of {PROVIDER!r}")
+            raise ValueError(f"the ref belongs to {ref.provider!r}, expected {PROVIDER!r}")
         self._directory = None if directory is None else Path(directory)
         self._ref = ref
         # An agent's own shell loops are long, and its commands take minutes.
@@ -81,7 +81,7 @@ class SandliteWorkspace:
 
     @property
     def ref(self) -> Optional[WorkspaceRef]:
-        """Which environment it is: ``None`` until the first operation has created it."""
+        """The reference to the environment; ``None`` until the first operation has created it."""
         return self._ref
 
     async def _attached(self) -> _Environment:
@@ -97,7 +97,7 @@ class SandliteWorkspace:
             assert self._directory is not None
             path = (self._directory / f"{uuid.uuid4().hex}.db").absolute()
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Before anything that can fail or be cancelled: whoever has the ref finds what there is.
+            # Before anything that can fail or be canceled, so that the holder of the ref finds the existing data.
             self._ref = WorkspaceRef(provider=PROVIDER, id=str(path))
         else:
             path = Path(self._ref.id)
@@ -110,14 +110,14 @@ class SandliteWorkspace:
         return known
 
     async def aclose(self) -> None:
-        """Lets go of the database, which stays."""
+        """Releases the database, which is kept."""
         environment, self._environment = self._environment, None
         if environment is not None:
             _environments.pop(str(environment.path), None)
             await environment.box.close()
 
     async def destroy(self) -> None:
-        """Ends what runs and deletes the database. For whoever owns the environment: a run never does this."""
+        """Ends all commands and deletes the database. For the owner of the environment: a run never does this."""
         environment = await self._attached()
         environment.is_destroyed = True
         _environments.pop(str(environment.path), None)
@@ -136,7 +136,7 @@ class SandliteWorkspace:
             raise
 
     async def _look(self, verb: str, path: str) -> Any:
-        """Asks the files as they are now: a command that runs may have changed them, and will say so only at its end."""
+        """Reads the current files: a running command may have changed them, and commits only at its end."""
         environment = await self._attached()
         for task in list(environment.running):
             seen = task.look(verb, path)
@@ -152,14 +152,14 @@ class SandliteWorkspace:
         try:
             await self._finish(environment, call)
         except FileExistsError:
-            # A file above it is not a directory that is there already.
+            # A file in place of a parent directory is an error.
             for above in _above(path):
                 if await self.exists(above) and not (await self.stat(above)).is_dir:
                     raise NotADirectoryError(errno.ENOTDIR, f"cannot use `{path}`: `{above}` is not a directory") from None
             raise
 
     async def working_dir(self) -> str:
-        """The directory that commands start in."""
+        """The directory in which commands start."""
         return (await self._attached()).box.cwd
 
     async def run(
@@ -177,7 +177,7 @@ class SandliteWorkspace:
             raise ValueError("timeout must be a positive finite number or None")
         environment = await self._attached()
         words = ["bash", "-c", command] if isinstance(command, str) else [str(word) for word in command]
-        # As a child, with a number that the command before it did not have.
+        # As a child process, with a number that the previous command did not have.
         before = "/bin/true; " * next(environment.turns)
         text = f"{before}{' '.join(map(shlex.quote, words))}; exit"
         call = _calls.run(environment.box._native, "bash", text, env=env, stdin=b"", timeout=timeout)
@@ -198,7 +198,7 @@ class SandliteWorkspace:
             raise WorkspaceTimeoutError(result.limit.message, stdout=result.stdout, stderr=result.stderr)
         if result.truncated:
             raise WorkspaceOutputLimitError(
-                "the command printed more than the sandbox keeps",
+                "the output of the command exceeded the limit of the sandbox",
                 limit=len(result.stdout_bytes) + len(result.stderr_bytes),
                 stdout=result.stdout,
                 stderr=result.stderr,
@@ -211,7 +211,7 @@ class SandliteWorkspace:
         return content
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        """Writes a whole file, once the command that runs is over."""
+        """Writes a whole file, after the running command has ended."""
         await self._change("write", path, data)
 
     async def stat(self, path: str) -> FileEntry:
@@ -219,29 +219,29 @@ class SandliteWorkspace:
         return _entry(_files.decoded_entry(await self._look("stat", path)))
 
     async def list_dir(self, path: str) -> "list[FileEntry]":
-        """What is in a directory."""
+        """Returns the content of a directory."""
         return [_entry(entry) for entry in _files.decoded_entries(await self._look("entries", path))]
 
     async def make_dir(self, path: str) -> None:
-        """Creates a directory and those above it."""
+        """Creates a directory and its missing parents."""
         await self._change("make_directory", path)
 
     async def remove(self, path: str) -> None:
-        """Removes a file, a link, or a directory with all that is in it; never the working directory or one above it."""
+        """Removes a file, a link, or a directory with its content; never the working directory or one of its parents."""
         directory = await self.working_dir()
-        # The directory that the name is in, without links; the name itself may be one.
+        # The parent directory without links; the name itself may be a link.
         parent = await self.realpath(posixpath.dirname(path) or "/")
         place = posixpath.normpath(posixpath.join(parent, posixpath.basename(path)))
         if directory == place or directory.startswith(place.rstrip("/") + "/"):
-            raise ValueError(f"refusing to remove {path!r}: the working directory is in it")
+            raise ValueError(f"cannot remove {path!r}: it contains the working directory")
         await self._change("remove_tree", path)
 
     async def exists(self, path: str) -> bool:
-        """Whether a path leads somewhere."""
+        """Whether a path exists."""
         return bool(await self._look("exists", path))
 
     async def realpath(self, path: str) -> str:
-        """The path without links; what does not exist stays as it is written."""
+        """The path without links; missing components are kept as written."""
         return _files.decoded_path(await self._look("real_path", path))
 
 
@@ -251,7 +251,7 @@ def _above(path: str) -> "list[str]":
 
 
 def _unavailable(path: Path) -> WorkspaceUnavailableError:
-    return WorkspaceUnavailableError(f"there is no workspace {str(path)!r}: its database is gone")
+    return WorkspaceUnavailableError(f"workspace {str(path)!r} does not exist: its database was deleted")
 
 
 def _entry(entry: _files.Entry) -> FileEntry:

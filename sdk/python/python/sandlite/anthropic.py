@@ -1,4 +1,4 @@
-"""The sandbox as tools of Anthropic's messages interface; the package ``anthropic`` itself is not needed.
+"""The sandbox as tools of Anthropic's Messages API; the package ``anthropic`` itself is not required.
 
 >>> from sandlite import Sandbox
 >>> from sandlite.anthropic import SandboxTools
@@ -6,7 +6,8 @@
 >>> tools.tools[0]["name"]
 'bash'
 
-``client.messages.create(…, tools=tools.tools)``; then ``messages.append(tools.answer(message))`` answers all calls of a message.
+Pass ``client.messages.create(…, tools=tools.tools)``; then ``messages.append(tools.answer(message))`` returns the results of all
+calls in a message.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ __all__ = ["SandboxTools", "SkillTools"]
 
 
 class SandboxTools(Calls):
-    """A sandbox's tools, and the answers to their calls. ``names`` chooses among them; ``session`` is the default session of
-    ``bash`` and ``python``, which keeps its state from call to call."""
+    """A sandbox's tools, and the results of their calls. ``names`` selects tools; ``session`` is the default session of ``bash``
+    and ``python``, which keeps its state between calls."""
 
     _unit = "block"
 
@@ -33,20 +34,20 @@ class SandboxTools(Calls):
         ]
 
     def dispatch(self, block: Any) -> "Any":
-        """Does what a ``tool_use`` block asks; returns the ``tool_result`` block. Nothing a model says makes it raise."""
+        """Performs a ``tool_use`` block and returns the ``tool_result`` block. Input from a model never makes it raise."""
         return self._result(block, self._do(str(field(block, "name")), field(block, "input")))
 
     async def adispatch(self, block: Any) -> "Any":
-        """The same, for ``asyncio``."""
+        """Same, for ``asyncio``."""
         return self._result(block, await self._ado(str(field(block, "name")), field(block, "input")))
 
     def answer(self, message: Any) -> "Any":
-        """The user's message that answers every call of an assistant's message; ``None`` if it has none."""
+        """Returns the user message with the results of every call in an assistant message; ``None`` if it has none."""
         blocks = [self.dispatch(block) for block in self._calls(message)]
         return {"role": "user", "content": blocks} if blocks else None
 
     async def aanswer(self, message: Any) -> "Any":
-        """The same, for ``asyncio``."""
+        """Same, for ``asyncio``."""
         blocks = [await self.adispatch(block) for block in self._calls(message)]
         return {"role": "user", "content": blocks} if blocks else None
 
@@ -61,7 +62,7 @@ class SandboxTools(Calls):
 
 
 class SkillTools(SkillCalls, SandboxTools):
-    """Each skill of a catalog as a tool, and the answers to their calls. ``names`` chooses skills.
+    """Each skill of a catalog as a tool, and the results of their calls. ``names`` selects skills.
 
     >>> from sandlite import Skills
     >>> from sandlite.anthropic import SkillTools

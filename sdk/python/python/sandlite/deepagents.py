@@ -6,7 +6,7 @@
 >>> backend = SandliteBackend(Sandbox("agent.db"))
 >>> agent = create_deep_agent(model=…, backend=backend)
 
-File tools work on the database directly, without a process for each call; ``execute`` runs bash. A cancelled call is killed.
+File tools work on the database directly, without a process for each call; ``execute`` runs bash. A canceled call is killed.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ from .errors import (
 
 __all__ = ["SandliteBackend"]
 
-#: What deepagents' own sandboxes return of a file that is not text, at most.
+#: Maximum size that deepagents' own sandboxes return of a binary file.
 _MAX_BINARY_BYTES = 500 * 1024
-#: What they return of a text at once, at most.
+#: Maximum size that they return of a text at once.
 _MAX_TEXT_BYTES = 500 * 1024
-#: How much of a file decides whether it is text.
+#: Size of the prefix that decides whether a file is text.
 _PROBED_BYTES = 8192
-#: Files that are not text, whatever is in them.
+#: File types that are never treated as text.
 _BINARY_ENDINGS = frozenset(
     ".png .jpeg .jpg .webp .gif .heic .heif .mp4 .mpeg .mov .avi .flv .mpg .webm .wmv .3gpp .mkv .wav .mp3 .aiff .aac .ogg "
     ".flac .pdf .ppt .pptx".split()
@@ -79,8 +79,8 @@ _CUT = "\n\n[The output was truncated at {} bytes. Continue with a larger offset
 class SandliteBackend(SandboxBackendProtocol):
     """Files and commands of a sandbox for a deep agent.
 
-    ``session`` names a shell that keeps its directory and variables from one ``execute`` to the next; without it each begins afresh.
-    An :class:`~sandlite.AsyncSandbox` serves the methods for ``asyncio``, a plain :class:`~sandlite.Sandbox` all of them."""
+    ``session`` names a shell that keeps its directory and variables between calls of ``execute``; without it each call starts
+    afresh. An :class:`~sandlite.AsyncSandbox` supports the methods for ``asyncio``, a :class:`~sandlite.Sandbox` all of them."""
 
     def __init__(self, box: AnySandbox, *, session: Optional[str] = None, id: Optional[str] = None) -> None:
         self._box = box
@@ -98,7 +98,7 @@ class SandliteBackend(SandboxBackendProtocol):
 
     def _run(self, steps: "Steps[Any]") -> Any:
         if isinstance(self._box, AsyncSandbox):
-            raise TypeError("an AsyncSandbox serves only the async methods of its backend: use `await backend.aread(…)`")
+            raise TypeError("an AsyncSandbox supports only async methods: use `await backend.aread(…)`")
         return _steps.run(steps)
 
     # Each operation, written once.
@@ -106,7 +106,7 @@ class SandliteBackend(SandboxBackendProtocol):
     def _execute(self, command: str, timeout: Optional[int]) -> "Steps[ExecuteResponse]":
         # Both streams in the order in which they were written, on the command's own line.
         whole = f"exec 2>&1; {command}"
-        # 0 asks for no limit, which is the sandbox's own.
+        # 0 means no limit, which is the sandbox's own.
         result = yield _calls.run(self._native, "bash", whole, timeout=timeout or None, session=self._session)
         return _response(result)
 
@@ -134,13 +134,13 @@ class SandliteBackend(SandboxBackendProtocol):
     def _edit(self, path: str, old: str, new: str, replace_all: bool) -> "Steps[EditResult]":
         while True:
             try:
-                # First the version: a file that changes after it is not overwritten.
+                # The version is read first, so that a later change of the file is not overwritten.
                 version = yield _version(self._native, _absolute(path))
                 raw = yield _files.read(self._native, _absolute(path))
                 content = raw.decode()
                 replaced = perform_string_replacement(content, old, new, replace_all)
                 if isinstance(replaced, str):
-                    # The words that agents of deepagents know from its own sandboxes.
+                    # The messages of deepagents' own sandboxes, which its agents know.
                     times = content.count(old) if old else 0
                     several = f"Error: String '{old}' appears multiple times. Use replace_all=True to replace all occurrences."
                     return EditResult(error=several if times > 1 else replaced)
@@ -188,7 +188,7 @@ class SandliteBackend(SandboxBackendProtocol):
             return GrepResult(error=str(error))
         except SandliteError as error:
             return GrepResult(error=_message("search", path or root, error))
-        # A zero ends the name of the file, whatever is in it.
+        # A zero byte ends the file name, whatever it contains.
         search = f"grep -rIHnFZ -e {shlex.quote(pattern)} -- {shlex.quote(root)}"
         result = yield _calls.run(self._native, "bash", search)
         if result.exit_code > 1 or result.limit is not None:
@@ -196,7 +196,7 @@ class SandliteBackend(SandboxBackendProtocol):
         matches: list[GrepMatch] = []
         truncated = result.truncated
         lines = result.stdout.split("\n")
-        # The last line is empty, or cut off by the limit on output.
+        # The last line is empty, or truncated by the limit on output.
         for line in lines[:-1]:
             name, _, rest = line.partition("\0")
             number, _, text = rest.partition(":")
@@ -234,7 +234,7 @@ class SandliteBackend(SandboxBackendProtocol):
                 responses.append(FileDownloadResponse(path=path, error=_code(error)))
         return responses
 
-    # What deepagents calls.
+    # The methods that deepagents calls.
 
     def execute(self, command: str, *, timeout: Optional[int] = None) -> ExecuteResponse:
         """Runs a bash command line."""
@@ -245,7 +245,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._execute(command, timeout))
 
     def ls(self, path: str) -> LsResult:
-        """What is in a directory."""
+        """Returns the content of a directory."""
         return self._run(self._ls(path))  # type: ignore[no-any-return]
 
     async def als(self, path: str) -> LsResult:
@@ -253,7 +253,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._ls(path))
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """Some lines of a text, or the whole of another file in base64."""
+        """Returns some lines of a text, or the whole of a binary file in base64."""
         return self._run(self._read(file_path, offset, limit))  # type: ignore[no-any-return]
 
     async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
@@ -261,7 +261,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._read(file_path, offset, limit))
 
     def write(self, file_path: str, content: str) -> WriteResult:
-        """Writes a whole file, in place of one that is there."""
+        """Writes a whole file, replacing an existing one."""
         return self._run(self._write(file_path, content))  # type: ignore[no-any-return]
 
     async def awrite(self, file_path: str, content: str) -> WriteResult:
@@ -269,7 +269,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._write(file_path, content))
 
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
-        """Replaces a text that is in the file once, or everywhere with ``replace_all``."""
+        """Replaces a text that occurs once in the file, or all occurrences with ``replace_all``."""
         return self._run(self._edit(file_path, old_string, new_string, replace_all))  # type: ignore[no-any-return]
 
     async def aedit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
@@ -277,7 +277,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._edit(file_path, old_string, new_string, replace_all))
 
     def delete(self, file_path: str) -> DeleteResult:
-        """Deletes a file, or a directory with all that is in it."""
+        """Deletes a file, or a directory with its content."""
         return self._run(self._delete(file_path))  # type: ignore[no-any-return]
 
     async def adelete(self, file_path: str) -> DeleteResult:
@@ -285,7 +285,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._delete(file_path))
 
     def glob(self, pattern: str, path: Optional[str] = None) -> GlobResult:
-        """Files whose path fits a pattern; ``*.py`` fits at any depth."""
+        """Returns files whose path matches a pattern; ``*.py`` matches at any depth."""
         return self._run(self._glob(pattern, path))  # type: ignore[no-any-return]
 
     async def aglob(self, pattern: str, path: Optional[str] = None) -> GlobResult:
@@ -295,7 +295,7 @@ class SandliteBackend(SandboxBackendProtocol):
     def grep(
         self, pattern: str, path: Optional[str] = None, glob: Optional[str] = None, *, max_count: Optional[int] = None
     ) -> GrepResult:
-        """Lines that contain a text, which is not a regular expression."""
+        """Returns lines that contain a text, which is not a regular expression."""
         return self._run(self._grep(pattern, path, glob, max_count))  # type: ignore[no-any-return]
 
     async def agrep(
@@ -305,7 +305,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._grep(pattern, path, glob, max_count))
 
     def upload_files(self, files: "list[tuple[str, bytes]]") -> "list[FileUploadResponse]":
-        """Writes files, each with an answer of its own."""
+        """Writes files, each with its own result."""
         return self._run(self._upload(files))  # type: ignore[no-any-return]
 
     async def aupload_files(self, files: "list[tuple[str, bytes]]") -> "list[FileUploadResponse]":
@@ -313,7 +313,7 @@ class SandliteBackend(SandboxBackendProtocol):
         return await _steps.arun(self._upload(files))
 
     def download_files(self, paths: "list[str]") -> "list[FileDownloadResponse]":
-        """Reads files, each with an answer of its own."""
+        """Reads files, each with its own result."""
         return self._run(self._download(paths))  # type: ignore[no-any-return]
 
     async def adownload_files(self, paths: "list[str]") -> "list[FileDownloadResponse]":
@@ -326,14 +326,14 @@ def _is_absolute(path: str) -> bool:
 
 
 def _absolute(path: str) -> str:
-    """Accepts only absolute paths: agents of deepagents do not know the working directory."""
+    """Accepts only absolute paths, because agents of deepagents do not know the working directory."""
     if _is_absolute(path):
         return path.rstrip("/") or "/"
     raise FileNotFoundError(2, f"'{path}' is not an absolute path")
 
 
 def _below(path: str, root: str) -> str:
-    # A file that is searched itself fits by its name.
+    # A file that is searched directly matches by its name.
     return posixpath.basename(path) if path == root else posixpath.relpath(path, root)
 
 
@@ -379,7 +379,7 @@ def _message(verb: str, path: str, error: SandliteError) -> str:
 
 def _is_text(raw: bytes) -> bool:
     try:
-        # A character that the probe cuts in two is not an error.
+        # A character that the probe splits is not an error.
         codecs.getincrementaldecoder("utf-8")().decode(raw[:_PROBED_BYTES])
     except UnicodeDecodeError:
         return False
@@ -408,7 +408,7 @@ def _window(path: str, raw: bytes, offset: int, limit: int) -> ReadResult:
             break
         shown.append(line)
     cut = len(shown) < len(lines[offset : offset + limit])
-    if not shown:  # a line that does not fit at all: its beginning, so that the next read is of the next line
+    if not shown:  # a line that does not fit: its beginning, so that the next read starts at the next line
         shown = [lines[offset].encode()[:_MAX_TEXT_BYTES].decode("utf-8", "ignore")]
     end = offset + len(shown)
     return ReadResult(

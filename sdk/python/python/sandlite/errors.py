@@ -59,7 +59,7 @@ _COMMAND_CHARACTERS = 200
 class CommandError(SandliteError):
     """A command failed and ``check=True`` was passed, or :meth:`Result.check` was called.
 
-    The text has the command, its exit code and the end of its standard error.
+    The text contains the command, its exit code and the end of its standard error.
 
     >>> from sandlite import Sandbox
     >>> with Sandbox() as box:
@@ -129,11 +129,11 @@ class FileError(SandliteError, OSError):
 
 
 class FileNotFoundError(FileError, builtins.FileNotFoundError):
-    """There is no such file or directory."""
+    """The file or directory does not exist."""
 
 
 class FileExistsError(FileError, builtins.FileExistsError):
-    """The path exists."""
+    """The path already exists."""
 
 
 class IsADirectoryError(FileError, builtins.IsADirectoryError):
@@ -149,7 +149,7 @@ class PermissionError(FileError, builtins.PermissionError):
 
 
 class RefusedError(SandliteError):
-    """A function registered with ``on_commit`` refused the change; nothing of it was kept."""
+    """A function registered with ``on_commit`` rejected the change; nothing was changed."""
 
 
 class StaleFileError(SandliteError):
@@ -159,7 +159,7 @@ class StaleFileError(SandliteError):
 
 
 class ConflictError(SandliteError):
-    """Files were changed in a directory of this machine and in the sandbox; nothing was applied."""
+    """Files were changed both in a directory on this machine and in the sandbox; nothing was applied."""
 
 
 _BY_NUMBER = {
@@ -175,7 +175,7 @@ _BY_NUMBER = {
 def _make(
     kind: str, text: str, hint: Optional[str], number: Optional[int], path: Optional[str]
 ) -> SandliteError:
-    """The exception for an error of the native half."""
+    """Returns the exception for an error of the native half."""
     error: SandliteError
     if number is not None:
         error = _BY_NUMBER.get(number, FileError)(number, text)

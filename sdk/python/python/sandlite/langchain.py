@@ -6,8 +6,8 @@
 >>> [tool.name for tool in tools][:2]
 ['bash', 'python']
 
-Give them to ``model.bind_tools(tools)`` or to an agent. A plain :class:`~sandlite.Sandbox` serves ``invoke`` and ``ainvoke``; an
-:class:`~sandlite.AsyncSandbox` serves ``ainvoke``, and a cancelled call is killed.
+Pass them to ``model.bind_tools(tools)`` or to an agent. A :class:`~sandlite.Sandbox` supports ``invoke`` and ``ainvoke``; an
+:class:`~sandlite.AsyncSandbox` supports ``ainvoke``, and a canceled call is killed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["sandbox_tools", "skill_tools"]
 def sandbox_tools(
     box: AnySandbox, names: Optional[Iterable[str]] = None, *, session: Optional[str] = None
 ) -> "list[BaseTool]":
-    """The tools of a sandbox. ``names`` chooses among them; ``session`` is the default session of
+    """Returns the tools of a sandbox. ``names`` selects tools; ``session`` is the default session of
     ``bash`` and ``python``, which keeps its state from call to call."""
     return [_tool(box, spec, session) for spec in _toolkit.chosen(names)]
 
 
 def _text(answer: Answer) -> str:
     if answer.is_error:
-        # The model reads it, as the answer of a tool that failed.
+        # The model reads it as the result of a tool that failed.
         raise ToolException(answer.text)
     return answer.text
 
@@ -62,8 +62,9 @@ def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> BaseTool:
 
 
 def skill_tools(skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skillbox_") -> "list[BaseTool]":
-    """One tool per skill, as Skillbox's toolkit has them: ``skillbox_NAME`` with ``_`` for ``-``, the description and the instructions, and
-    the skill's schema as arguments (``input`` if it has none). A tool returns the output as JSON text, or ``Error: …``.
+    """Returns one tool per skill, like Skillbox's toolkit: ``skillbox_NAME`` with ``_`` for ``-``, the description and the
+    instructions, and the skill's schema as arguments (``input`` if it has none). A tool returns the output as JSON text, or
+    ``Error: …``.
 
     >>> from sandlite import Skills
     >>> from sandlite.langchain import skill_tools

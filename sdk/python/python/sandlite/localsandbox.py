@@ -1,13 +1,13 @@
-"""LocalSandbox's own interface over Sandlite: change the import, keep the program.
+"""LocalSandbox's API on top of Sandlite: change the import and keep the program.
 
 >>> from sandlite.localsandbox import LocalSandbox
 >>> with LocalSandbox(files={"/data/name": "world"}) as sandbox:
 ...     print(sandbox.bash('echo "Hello, $(cat /data/name)!"').stdout, end="")
 Hello, world!
 
-Snapshots of LocalSandbox 0.3 are read, and those made here can be read by it. What is better: no Deno, no npm, no network; the async
-methods are really cancellable; exceptions are Python's own as well (``FileNotFoundError``, ``PermissionError``, ``TimeoutError``);
-Python code has limits too.
+Snapshots of LocalSandbox 0.3 can be read, and it can read those created here. Improvements: no Deno, no npm, no network; async
+methods are cancelable; exceptions are also Python's own (``FileNotFoundError``, ``PermissionError``, ``TimeoutError``); Python
+code has limits too.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ T = TypeVar("T")
 
 
 class LocalSandboxError(Exception):
-    """Any trouble of this module."""
+    """Base class of this module's exceptions."""
 
 
 class CommandError(LocalSandboxError):
-    """A command ended with a code other than 0."""
+    """A command exited with a non-zero code."""
 
     def __init__(self, message: str, exit_code: int, stdout: str, stderr: str) -> None:
         super().__init__(message)
@@ -76,7 +76,7 @@ class CommandError(LocalSandboxError):
 
 
 class FileNotFoundError(CommandError, builtins.FileNotFoundError):
-    """There is no such file or directory; ``path`` says which."""
+    """The file or directory ``path`` does not exist."""
 
     def __init__(self, message: str, exit_code: int, stdout: str, stderr: str, path: str) -> None:
         super().__init__(message, exit_code, stdout, stderr)
@@ -84,7 +84,7 @@ class FileNotFoundError(CommandError, builtins.FileNotFoundError):
 
 
 class PermissionError(CommandError, builtins.PermissionError):
-    """It is not allowed; ``path`` says what."""
+    """Access to ``path`` is not permitted."""
 
     def __init__(self, message: str, exit_code: int, stdout: str, stderr: str, path: str) -> None:
         super().__init__(message, exit_code, stdout, stderr)
@@ -92,7 +92,7 @@ class PermissionError(CommandError, builtins.PermissionError):
 
 
 class TimeoutError(LocalSandboxError, builtins.TimeoutError):
-    """It took too long."""
+    """A timeout."""
 
     def __init__(self, message: str, timeout_ms: int) -> None:
         super().__init__(message)
@@ -100,7 +100,7 @@ class TimeoutError(LocalSandboxError, builtins.TimeoutError):
 
 
 class SubprocessCrashed(LocalSandboxError):
-    """The sandbox itself could not do its work. (There is no subprocess here; the name is LocalSandbox's.)"""
+    """The sandbox itself failed. (There is no subprocess here; the name is LocalSandbox's.)"""
 
     def __init__(self, message: str, signal: Optional[int] = None) -> None:
         super().__init__(message)
@@ -108,7 +108,7 @@ class SubprocessCrashed(LocalSandboxError):
 
 
 class ExecutionLimitError(LocalSandboxError):
-    """A command met a limit: ``loop_iterations``, ``command_count``, or another of Sandlite's own names."""
+    """A command reached a limit: ``loop_iterations``, ``command_count``, or another of Sandlite's own names."""
 
     def __init__(self, message: str, limit_type: str, limit_value: int) -> None:
         super().__init__(message)
@@ -117,7 +117,7 @@ class ExecutionLimitError(LocalSandboxError):
 
 
 class ExecutionPreset(enum.Enum):
-    """What commands may use."""
+    """The limits of commands."""
 
     STRICT = "strict"
     NORMAL = "normal"
@@ -126,7 +126,7 @@ class ExecutionPreset(enum.Enum):
 
 @dataclass
 class BashResult:
-    """How a command went."""
+    """The result of a command."""
 
     stdout: str
     stderr: str
@@ -136,7 +136,7 @@ class BashResult:
 
 @dataclass
 class PythonResult:
-    """How Python code went; ``error`` is the traceback of code that raised."""
+    """The result of Python code; ``error`` is the traceback of code that raised."""
 
     stdout: str
     stderr: str
@@ -146,7 +146,7 @@ class PythonResult:
 
 @dataclass
 class HistoryEntry:
-    """One thing that was done; times are in milliseconds since 1970."""
+    """A recorded operation; times are in milliseconds since 1970."""
 
     id: int
     name: str
@@ -161,7 +161,7 @@ _BASH_TIMEOUT_MS = 30_000
 _PYTHON_TIMEOUT_MS = 60_000
 _DESTROYED = "LocalSandbox instance has been destroyed"
 
-# A message of a program names its file in one of these ways.
+# The forms in which messages of programs contain a file name.
 _NOT_FOUND = (
     re.compile(r":\s*([^\s:]+):\s*No such file or directory"),
     re.compile(r"cannot (?:access|open|stat|create regular file|move '[^']*' to) ['\u2018]([^'\u2019]+)['\u2019].*No such file or directory"),
@@ -173,19 +173,19 @@ _DENIED = (
 )
 _LIMITS = {"loop_iterations": "loop_iterations", "commands": "command_count"}
 
-# The code with which LocalSandbox's shell ends a command that met one of its limits, whatever it prints.
+# The exit code of LocalSandbox's shell for a command that reached one of its limits, whatever it prints.
 _LIMIT_CODE = 126
 
-# What LocalSandbox has rows for; `tool` is its `python_tool_call`.
+# The operations for which LocalSandbox has rows; `tool` is its `python_tool_call`.
 _RECORDED = frozenset(
     ("bash", "python", "tool", "seed", "read_file", "write_file", "list_files", "exists", "delete_file")
 )
-# Rows that are asked for at once.
+# Number of rows requested at once.
 _PAGE = 256
 
 
 def _below_data(path: str) -> str:
-    """``/x`` is ``/data/x``; a path without a slash starts at the root."""
+    """Maps ``/x`` to ``/data/x``; a path without a slash starts at the root."""
     path = "/" + path.lstrip("/")
     return path if path == "/data" or path.startswith("/data/") else ("/data" + path).rstrip("/")
 
@@ -238,7 +238,7 @@ def _python_result(result: Result) -> PythonResult:
 
 
 def _entries(rows: "list[dict[str, Any]]") -> "Iterator[HistoryEntry]":
-    """LocalSandbox's rows among ours, which are newest first: the calls of a run come before it."""
+    """Selects LocalSandbox's rows among ours, which are newest first: the calls of a run come before it."""
     calls: dict[int, int] = {}
     for row in rows:
         if row["name"] == "tool":
@@ -301,12 +301,12 @@ def _run_text(cwd: str, code: str, about: Mapping[str, Any]) -> str:
 
 
 def _length(text: str) -> int:
-    """As JavaScript counts."""
+    """The length as JavaScript counts it."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class KVStore:
-    """Values by name, beside the files."""
+    """Values by name, stored separately from files."""
 
     def __init__(self, sandbox: "LocalSandbox") -> None:
         self._sandbox = sandbox
@@ -315,19 +315,19 @@ class KVStore:
         return self._sandbox._finish(make)
 
     def get(self, key: str) -> Any:
-        """The value of a key, or ``None``."""
+        """Returns the value of a key, or ``None``."""
         return self._ask(lambda box: _calls.kv_get(box, key))
 
     def set(self, key: str, value: Any) -> None:
-        """Keeps a value."""
+        """Stores a value."""
         self._ask(lambda box: _calls.kv_set(box, key, value))
 
     def delete(self, key: str) -> None:
-        """Removes a key, if it is there."""
+        """Removes a key, if it exists."""
         self._ask(lambda box: _calls.kv_delete(box, key))
 
     def keys(self, prefix: str = "") -> list[str]:
-        """The keys that begin with a prefix."""
+        """Returns the keys with a prefix."""
         return self._ask(lambda box: _calls.kv_keys(box, prefix))
 
     async def aget(self, key: str) -> Any:
@@ -348,7 +348,7 @@ class KVStore:
 
 
 class LocalSandbox:
-    """A sandbox as LocalSandbox has it. All files are below ``/data``, which is another name of the root directory.
+    """A sandbox with LocalSandbox's API. All files are below ``/data``, which is another name of the root directory.
 
     ``bash`` raises when a command fails; :class:`sandlite.Sandbox` returns it as a result."""
 
@@ -368,17 +368,17 @@ class LocalSandbox:
         self._opened: Optional[_native.Sandbox] = None
         self._destroyed = False
         self._kv = KVStore(self)
-        # What the interpreter that lives was started with, and its name in the history.
+        # The configuration of the live interpreter, and its name in the history.
         self._started: Optional[tuple[str, str]] = None
         self._session = ""
 
-    # As in LocalSandbox nothing is started before it is needed.
+    # As in LocalSandbox, nothing is started before it is needed.
     def _opening(self) -> Opening:
         env = {"HOME": "/", "TMPDIR": "/tmp"}
         arguments = (None, None, self._snapshot, self._cwd, self._preset.value, env, None, None, None)
         return Opening(*arguments, root_alias="data")
 
-    # One row, with the paths as they were given.
+    # One row, with the paths as given.
     def _seeding(self, box: _native.Sandbox) -> Call[None]:
         placed = [(_below_data(path), content) for path, content in self._seed.items()]
         recorded = json.dumps({"paths": list(self._seed), "count": len(placed)})
@@ -487,10 +487,10 @@ class LocalSandbox:
     ) -> "Steps[PythonResult]":
         checked = _localsandbox_tools.checked(toolset)
         if packages:
-            warnings.warn(f"nothing is loaded from the network, so not {', '.join(packages)} either", stacklevel=4)
+            warnings.warn(f"packages are not loaded from the network: {', '.join(packages)}", stacklevel=4)
         about = (_localsandbox_tools.manifest(checked), json.dumps(packages or []))
         box = box.with_tools(_localsandbox_tools.parts(checked, loop))
-        # Other tools or packages begin with another interpreter, and so does one that a limit has ended.
+        # Other tools or packages require another interpreter, and so does one that a limit has ended.
         if about != self._started and box.is_python_live(_INTERPRETER):
             yield _calls.end_session(box, _INTERPRETER)
         if not box.is_python_live(_INTERPRETER):
@@ -508,9 +508,10 @@ class LocalSandbox:
         preload_packages: Optional[list[str]] = None,
         toolset: Optional[ToolsetInput] = None,
     ) -> PythonResult:
-        """Runs Python code in an interpreter that remembers its globals while its tools stay the same. Code that raises is a result.
+        """Runs Python code in an interpreter that keeps its globals while its tools stay the same. Code that raises returns a
+        result.
 
-        ``toolset`` are functions that it may call: ``from host_tools import call, search``."""
+        ``toolset`` contains functions that the code may call: ``from host_tools import call, search``."""
         return self._run(self._execute(self._box(), code, cwd, preload_packages, toolset, None))
 
     async def aexecute_python(
@@ -526,7 +527,7 @@ class LocalSandbox:
         loop = asyncio.get_running_loop()
         return await self._arun(self._execute(await self._abox(), code, cwd, preload_packages, toolset, loop))
 
-    # What each helper asks, and the row that it leaves: paths as they were given.
+    # The request of each helper, and its row: paths as given.
 
     def _reading(self, path: str, row: Mapping[str, Any]) -> Callable[[_native.Sandbox], Call[bytes]]:
         return lambda box: _files.read(box, _below_data(path), row)
@@ -535,7 +536,7 @@ class LocalSandbox:
         return lambda box: _files.write(box, _below_data(path), data, row)
 
     def _listing(self, path: str) -> Callable[[_native.Sandbox], Call[list[str]]]:
-        # LocalSandbox begins with nothing at all; here there is a directory for temporary files.
+        # LocalSandbox starts with no files at all; here there is a directory for temporary files.
         place = _below_data(path)
         verb = "names_but_empty_tmp" if place == "/data" else "names"
         return lambda box: _files.names(box, place, {"path": path}, verb)
@@ -555,7 +556,7 @@ class LocalSandbox:
         return self._finish(self._reading(path, {"path": path, "binary": True}), path)
 
     def write_file(self, path: str, content: str) -> None:
-        """Writes a whole file, creating the directories above it."""
+        """Writes a whole file, creating missing parent directories."""
         self._finish(self._writing(path, content.encode(), {"path": path, "contentLength": _length(content)}))
 
     def write_file_bytes(self, path: str, data: bytes) -> None:
@@ -567,7 +568,7 @@ class LocalSandbox:
         return self._finish(self._listing(path), path, "scandir")
 
     def exists(self, path: str) -> bool:
-        """Whether a path leads somewhere."""
+        """Whether a path exists."""
         return self._finish(self._existence(path))
 
     def delete_file(self, path: str) -> None:
@@ -579,7 +580,7 @@ class LocalSandbox:
         return self._opened is None and not self._seed and self._snapshot is None and not self._destroyed
 
     def export_snapshot(self) -> bytes:
-        """Everything as the bytes of a ``.db`` file, in LocalSandbox 0.3's own layout; nothing if nothing was done yet."""
+        """Returns everything as the bytes of a ``.db`` file, in LocalSandbox 0.3's layout; empty if nothing was done yet."""
         if self._is_unused:
             return b""
         return self._finish(lambda box: _calls.export_snapshot(box, "localsandbox"))
@@ -591,14 +592,14 @@ class LocalSandbox:
             before = rows[-1]["id"] if rows else None
             page = yield Call(lambda done: box.history(_PAGE, None, before, None, None, done), json.loads)
             rows += page
-            # Anew, because the calls of a run may be on the page before it.
+            # Fetched again, because the calls of a run may be on the previous page.
             entries = list(_entries(rows))
             if len(page) < _PAGE:
                 break
         return entries[:limit]
 
     def history(self, limit: int = 100) -> list[HistoryEntry]:
-        """What was done, newest first."""
+        """Returns past operations, newest first."""
         return self._run(self._rows(self._box(), limit))
 
     async def aread_file(self, path: str) -> str:
@@ -641,7 +642,7 @@ class LocalSandbox:
         return await self._arun(self._rows(await self._abox(), limit))
 
     def destroy(self) -> None:
-        """Ends it, with all that is in it. Twice is fine."""
+        """Ends the sandbox and deletes its content. Calling it again has no effect."""
         self._destroyed = True
         if self._opened is not None:
             self._opened.close()

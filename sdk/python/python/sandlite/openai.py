@@ -1,4 +1,4 @@
-"""The sandbox as tools of OpenAI's interfaces, chat completions and responses; the package ``openai`` itself is not needed.
+"""The sandbox as tools of OpenAI's APIs, Chat Completions and Responses; the package ``openai`` itself is not required.
 
 >>> from sandlite import Sandbox
 >>> from sandlite.openai import SandboxTools
@@ -6,8 +6,8 @@
 >>> tools.chat[0]["function"]["name"]
 'bash'
 
-``client.chat.completions.create(…, tools=tools.chat)``; then for each call of the answer ``messages.append(tools.dispatch(call))``.
-With ``client.responses.create(…, tools=tools.responses)`` the same: ``input.append(tools.dispatch(item))``.
+Pass ``client.chat.completions.create(…, tools=tools.chat)``; then call ``messages.append(tools.dispatch(call))`` for each call of
+the reply. With ``client.responses.create(…, tools=tools.responses)``, use ``input.append(tools.dispatch(item))``.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class SandboxTools(Calls):
         ]
 
     def dispatch(self, call: Any) -> "Any":
-        """Does what a call asks; returns the message (or the item) that answers it. Nothing a model says makes it raise."""
+        """Performs a call and returns the message (or the item) with its result. Input from a model never makes it raise."""
         return self._answer(call, self._do(*self._asked(call)))
 
     async def adispatch(self, call: Any) -> "Any":
-        """The same, for ``asyncio``."""
+        """Same, for ``asyncio``."""
         return self._answer(call, await self._ado(*self._asked(call)))
 
     @staticmethod
@@ -72,7 +72,7 @@ class SandboxTools(Calls):
 
 
 class SkillTools(SkillCalls, SandboxTools):
-    """Each skill of a catalog as a tool, and the answers to their calls. ``names`` chooses skills.
+    """Each skill of a catalog as a tool, and the results of their calls. ``names`` selects skills.
 
     >>> from sandlite import Skills
     >>> from sandlite.openai import SkillTools

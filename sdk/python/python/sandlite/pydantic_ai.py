@@ -5,8 +5,8 @@
 >>> from sandlite.pydantic_ai import sandbox_toolset
 >>> agent = Agent(toolsets=[sandbox_toolset(Sandbox())])
 
-A call that fails is a result that the model reads: it says what went wrong, and never ends the run. :class:`SandliteWorkspace` is
-the environment of an agent's own tools for files and commands (``pydantic_ai.workspaces``).
+A call that fails returns a result with the error, which never ends the run. :class:`SandliteWorkspace` is the environment of an
+agent's own tools for files and commands (``pydantic_ai.workspaces``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["SandliteWorkspace", "sandbox_toolset", "skill_toolset"]
 def sandbox_toolset(
     box: AnySandbox, names: Optional[Iterable[str]] = None, *, session: Optional[str] = None
 ) -> "FunctionToolset[Any]":
-    """The tools of a sandbox as one toolset. ``names`` chooses among them; ``session`` is the default session of
+    """Returns the tools of a sandbox as one toolset. ``names`` selects tools; ``session`` is the default session of
     ``bash`` and ``python``, which keeps its state from call to call."""
     return FunctionToolset[Any](tools=[_tool(box, spec, session) for spec in _toolkit.chosen(names)])
 
@@ -48,7 +48,7 @@ def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> "Tool[Any]":
 def skill_toolset(
     skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_"
 ) -> "FunctionToolset[Any]":
-    """Each skill of a catalog as a tool, in one toolset. ``names`` chooses skills."""
+    """Returns each skill of a catalog as a tool, in one toolset. ``names`` selects skills."""
     wanted = None if names is None else set(names)
     chosen = [tool for tool in skills.tools(prefix) if wanted is None or tool.skill in wanted]
     return FunctionToolset[Any](tools=[_skill_tool(tool) for tool in chosen])
@@ -69,7 +69,7 @@ def _skill_tool(tool: SkillTool) -> "Tool[Any]":
 
 
 def __getattr__(name: str) -> Any:
-    # Older releases of Pydantic AI have toolsets and no workspaces.
+    # Older releases of Pydantic AI have toolsets but no workspaces.
     if name == "SandliteWorkspace":
         from ._workspace import SandliteWorkspace
 

@@ -1,4 +1,4 @@
-"""A small agent: a model, a sandbox and the tools between them, until the model is done.
+"""A small agent: a model, a sandbox and tools, in a loop until the model is done.
 
 >>> from sandlite import Sandbox
 >>> from sandlite.runner import Runner, ScriptedProvider, call
@@ -7,8 +7,9 @@
 ...     Runner(box, model).run("What is 6 times 7?").text
 'It is 42.'
 
-With :class:`AnthropicProvider` or :class:`OpenAIProvider` in place of the script it is a real one. Every turn is a row of the sandbox's
-history, so that :meth:`Runner.resume` continues a conversation from the ``.db`` file, in another process or on another machine."""
+Replace the script by :class:`AnthropicProvider` or :class:`OpenAIProvider` to use a real model. Every turn is a row in the
+sandbox's history, so :meth:`Runner.resume` can continue a conversation from the ``.db`` file, in another process or on another
+machine."""
 
 from __future__ import annotations
 
@@ -43,16 +44,18 @@ __all__ = [
     "search_runner",
 ]
 
-#: The tools of a runner, by default.
+#: The default tools of a runner.
 DEFAULT_TOOLS = ("glob", "grep", "read_file", "write_file", "edit_file", "run_command", "checkpoint")
 
+#: Where skills are: those of a catalog, and those of MCP servers.
+_SKILLS = ("/skills", "/servers")
 #: The name of a turn's row in the history.
 _ROW = "agent_turn"
-#: The tool by which a model hands over structured output.
+#: The tool with which a model returns structured output.
 _FINISH = "final_answer"
-#: How often a model is asked again for output that fits its schema.
+#: How often a model is asked again for output that matches its schema.
 _PATIENCE = 3
-#: Rows of the history that are read at a time.
+#: Number of history rows read at once.
 _PAGE = 100
 
 _RUN_COMMAND = ToolSpec(
@@ -72,8 +75,8 @@ _RUN_COMMAND = ToolSpec(
 
 @dataclass(frozen=True)
 class RunnerTool:
-    """A function as a tool: it gets the model's arguments and returns text, or something that is shown as JSON. An exception is shown to
-    the model."""
+    """A function as a tool: it receives the model's arguments and returns text, or a value that is shown as JSON. An exception is
+    shown to the model."""
 
     name: str
     description: str
@@ -83,7 +86,7 @@ class RunnerTool:
 
 @dataclass(frozen=True)
 class SubRunner:
-    """A helper that a runner can give a task: a conversation of its own, with its own instructions and tools.
+    """A helper to which a runner can delegate a task: a separate conversation with its own instructions and tools.
 
     ``sandbox`` gives it another sandbox, or another view of the same one."""
 
@@ -98,22 +101,22 @@ class SubRunner:
 
 
 def search_runner(**options: Any) -> SubRunner:
-    """A sub-runner that only looks: it finds the files that matter for a task, and says where and why."""
+    """Creates a sub-runner that only reads: it finds the files that are relevant for a task, with locations and reasons."""
     match = {
         "type": "object",
         "properties": {
             "path": {"type": "string", "description": "The file."},
-            "relevance": {"type": "string", "description": "Why it matters."},
-            "line_numbers": {"type": "array", "items": {"type": "integer"}, "description": "The lines that matter."},
-            "snippet": {"type": "string", "description": "The most telling lines."},
+            "relevance": {"type": "string", "description": "Why it is relevant."},
+            "line_numbers": {"type": "array", "items": {"type": "integer"}, "description": "The relevant lines."},
+            "snippet": {"type": "string", "description": "The most relevant lines."},
         },
         "required": ["path", "relevance"],
     }
     schema = {
         "type": "object",
         "properties": {
-            "matches": {"type": "array", "items": match, "description": "The files that matter, the most relevant first."},
-            "summary": {"type": "string", "description": "What was found, in two sentences."},
+            "matches": {"type": "array", "items": match, "description": "The relevant files, most relevant first."},
+            "summary": {"type": "string", "description": "A summary in two sentences."},
         },
         "required": ["matches", "summary"],
     }
@@ -121,7 +124,7 @@ def search_runner(**options: Any) -> SubRunner:
         **{
             "name": "search",
             "description": "Searches the files of the sandbox and reports the relevant ones.",
-            "instructions": "Find the files that matter for the task. Use glob and grep first, then read what looks relevant. Change nothing.",
+            "instructions": "Find the files that are relevant for the task. Use glob and grep first, then read relevant files. Change nothing.",
             "tools": ("glob", "grep", "read_file"),
             "output_schema": schema,
             **options,
@@ -131,7 +134,7 @@ def search_runner(**options: Any) -> SubRunner:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened while a runner works.
+    """An event of a running runner.
 
     ``kind`` is ``text`` (a piece of the model's text), ``tool_call``, ``tool_result``, ``turn`` (the end of one) or ``done``."""
 
@@ -140,7 +143,7 @@ class Event:
     runner: str
     turn: int
     text: str = ""
-    #: The tool, of a call or a result.
+    #: The tool of a call or a result.
     tool: Optional[str] = None
     arguments: Any = None
     is_error: bool = False
@@ -149,20 +152,20 @@ class Event:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a conversation ended."""
+    """The outcome of a conversation."""
 
-    #: Whether the model finished within the turns it had, with output that fits the schema if there is one.
+    #: Whether the model finished within its turns, with output that matches the schema, if any.
     ok: bool
     #: The model's last text.
     text: str
     #: The structured output.
     data: Any = None
-    #: Why it did not finish.
+    #: The reason if it did not finish.
     error: Optional[str] = None
     turns: int = 0
-    #: Tokens of all turns, those of sub-runners too.
+    #: Tokens of all turns, including those of sub-runners.
     usage: "dict[str, int]" = field(default_factory=dict)
-    #: The name under which :meth:`Runner.resume` continues it.
+    #: The identifier with which :meth:`Runner.resume` continues it.
     conversation: str = ""
 
     def __bool__(self) -> bool:
@@ -185,7 +188,7 @@ class _Do:
     function: Optional[Callable[..., Any]] = None
 
 
-#: What the loop wants done: ask a model, do something, or tell those who watch.
+#: The steps of the loop: call a model, perform something, or emit an event.
 _Want = Union[_Ask, _Do, Event]
 _Loop = Generator[_Want, Any, Outcome]
 
@@ -195,7 +198,7 @@ class Runner:
 
     ``tools`` are names of actions (:func:`sandlite.actions`), ``run_command``, ``load_skill``, or :class:`RunnerTool` objects.
     ``output_schema`` is the JSON schema of structured output (:attr:`Outcome.data`). ``subrunners`` are offered as the tool
-    ``call_subrunner``. Skills are offered as ``load_skill`` if the sandbox has a directory ``/skills``."""
+    ``call_subrunner``. Skills are offered as ``load_skill`` if the sandbox has any in ``/skills`` or, of MCP servers, in ``/servers``."""
 
     def __init__(
         self,
@@ -232,10 +235,10 @@ class Runner:
             complaint = _native.schema_complaint(json.dumps(output_schema), None)
             if complaint is not None:
                 raise ValueError(f"invalid output_schema: {complaint}")
-            self._tools[_FINISH] = ToolSpec(_FINISH, "Hands over the final answer. Call it once, when the task is done.", output_schema)
+            self._tools[_FINISH] = ToolSpec(_FINISH, "Returns the final answer. Call it once, when the task is done.", output_schema)
 
     def add_tool(self, tool: Union[str, RunnerTool]) -> None:
-        """Offers one more tool."""
+        """Adds a tool."""
         if isinstance(tool, RunnerTool):
             self._tools[tool.name] = tool
         elif tool == _RUN_COMMAND.name:
@@ -255,14 +258,15 @@ class Runner:
         """
         outcome = None
         for event in self.stream(prompt):
-            outcome = event.outcome or outcome
+            # One that failed is false.
+            outcome = outcome if event.outcome is None else event.outcome
         assert outcome is not None, "a stream ends with an outcome"
         return outcome
 
     def stream(self, prompt: str) -> Iterator[Event]:
-        """The same, event by event."""
+        """Same, event by event."""
         if not isinstance(self.sandbox, Sandbox):
-            raise TypeError("a runner of an AsyncSandbox is run with `await runner.arun(…)`")
+            raise TypeError("use `await runner.arun(…)` for a runner of an AsyncSandbox")
         loop = self._converse(prompt)
         answer: Any = None
         while True:
@@ -284,10 +288,11 @@ class Runner:
                 answer = _do(want)
 
     async def arun(self, prompt: str) -> Outcome:
-        """:meth:`run` for ``asyncio``. Cancelling it kills a running command."""
+        """:meth:`run` for ``asyncio``. Canceling it kills a running command."""
         outcome = None
         async for event in self.astream(prompt):
-            outcome = event.outcome or outcome
+            # One that failed is false.
+            outcome = outcome if event.outcome is None else event.outcome
         assert outcome is not None, "a stream ends with an outcome"
         return outcome
 
@@ -314,11 +319,11 @@ class Runner:
                 answer = await _ado(want)
 
     def resume(self, conversation: Optional[str] = None) -> "Runner":
-        """Takes up a conversation that the sandbox's history has, the newest one by default.
+        """Continues a conversation from the sandbox's history; defaults to the newest one.
 
         Raises :class:`LookupError` if there is none, or if a part of it was dropped to keep the history within its limit."""
         if not isinstance(self.sandbox, Sandbox):
-            raise TypeError("a runner of an AsyncSandbox is resumed with `await runner.aresume(…)`")
+            raise TypeError("use `await runner.aresume(…)` for a runner of an AsyncSandbox")
         rows = _Rows(conversation, self.name)
         while rows.wants_more:
             rows.add(self.sandbox.history(_PAGE, before=rows.before, name=_ROW, output=True))
@@ -335,7 +340,7 @@ class Runner:
         self.conversation, self.messages = rows.found()
         return self
 
-    # The loop itself knows nothing of threads or asyncio: it yields what it wants done and is sent the answer.
+    # The loop itself is independent of threads and asyncio: it yields its requests and receives the results.
 
     _speaker = "main"
     _turn = 0
@@ -373,7 +378,7 @@ class Runner:
             if final is not None:
                 return Outcome(True, text, final[0], None, turn, usage, self.conversation)
             if refused >= _PATIENCE:
-                return Outcome(False, text, None, "the model's output does not fit its schema", turn, usage, self.conversation)
+                return Outcome(False, text, None, "the model's output does not match its schema", turn, usage, self.conversation)
             if calls:
                 continue
             if self.output_schema is None:
@@ -383,16 +388,16 @@ class Runner:
                 return Outcome(False, text, None, f"the model never called {_FINISH}", turn, usage, self.conversation)
             reminder = f"Call the tool {_FINISH} with your answer."
             yield from self._add({"role": "user", "content": [{"type": "text", "text": reminder}]}, reminder)
-        return Outcome(False, text, None, f"the model was not done after {self.max_turns} turns", self.max_turns, usage, self.conversation)
+        return Outcome(False, text, None, f"the model did not finish within {self.max_turns} turns", self.max_turns, usage, self.conversation)
 
     def _add(self, message: "dict[str, Any]", about: str) -> "Generator[_Want, Any, None]":
-        """Adds a message, and records it before anything else happens."""
+        """Adds a message, and records it before anything else."""
         index = len(self.messages)
         self.messages.append(message)
         content = json.dumps({"conversation": self.conversation, "runner": self.name, "index": index, "message": message})
         recorded = yield _Do(self.sandbox, "record", {"name": _ROW, "about": f"{message['role']}: {about[:200]}", "content": content})
         if recorded.is_error:
-            raise SandliteError(f"the turn cannot be recorded: {recorded.text}")
+            raise SandliteError(f"cannot record the turn: {recorded.text}")
 
     def _specs(self) -> "list[ToolSpec]":
         return [ToolSpec(tool.name, tool.description, tool.schema) for tool in self._tools.values()]
@@ -405,22 +410,24 @@ class Runner:
         name, arguments = block["name"], block["arguments"]
         tool = self._tools.get(name)
         if tool is None:
-            return Answer(f"error: unknown tool `{name}`: there are {', '.join(self._tools)}", is_error=True)
+            return Answer(f"error: unknown tool `{name}`: expected one of {', '.join(self._tools)}", is_error=True)
         if not isinstance(arguments, Mapping):
             return Answer("error: the arguments are not an object", is_error=True)
-        if name == "call_subrunner":
+        # A program may have a tool of its own under these names.
+        if name == "call_subrunner" and self.subrunners:
             return (yield from self._delegate(arguments, usage))
-        if name == "load_skill":
+        if name == "load_skill" and not isinstance(tool, RunnerTool):
             return (yield from self._load_skill(arguments))
-        if isinstance(tool, RunnerTool):
-            return (yield _Do(self.sandbox, name, arguments, tool.function))
-        return (yield _Do(self.sandbox, "bash" if name == _RUN_COMMAND.name else name, arguments))
+        function = tool.function if isinstance(tool, RunnerTool) else None
+        action = "bash" if name == _RUN_COMMAND.name and function is None else name
+        answer: Answer = yield _Do(self.sandbox, action, arguments, function)
+        return answer
 
     def _delegate(self, arguments: Mapping[str, Any], usage: "dict[str, int]") -> "Generator[_Want, Any, Answer]":
         sub = self.subrunners.get(str(arguments.get("runner")))
         task = arguments.get("task")
         if sub is None or not isinstance(task, str):
-            return Answer(f"error: give `runner` ({', '.join(self.subrunners)}) and `task`", is_error=True)
+            return Answer(f"error: missing `runner` ({', '.join(self.subrunners)}) or `task`", is_error=True)
         runner = Runner(
             self.sandbox if sub.sandbox is None else sub.sandbox,
             sub.provider or self.provider,
@@ -451,32 +458,39 @@ class Runner:
         schema = {
             "type": "object",
             "properties": {
-                "runner": {"type": "string", "enum": list(self.subrunners), "description": "Which one."},
-                "task": {"type": "string", "description": "The task, with everything that it needs to know."},
+                "runner": {"type": "string", "enum": list(self.subrunners), "description": "The name of the agent."},
+                "task": {"type": "string", "description": "The task, with all necessary information."},
             },
             "required": ["runner", "task"],
             "additionalProperties": False,
         }
-        description = f"Gives a task to another agent, which works on the same files and reports back:\n{listed}"
+        description = f"Delegates a task to another agent, which works on the same files and reports its result:\n{listed}"
         return RunnerTool("call_subrunner", description, schema, lambda **_: None)
 
     def _find_skills(self) -> "Generator[_Want, Any, None]":
         """Names the skills of the sandbox in the description of ``load_skill``."""
-        found = yield _Do(self.sandbox, "glob", {"pattern": "/skills/*/SKILL.md"})
-        paths = [] if found.is_error else found.text.splitlines()
+        paths: "list[str]" = []
+        for top in _SKILLS:
+            found = yield _Do(self.sandbox, "glob", {"pattern": f"{top}/*/SKILL.md"})
+            paths += [] if found.is_error else found.text.splitlines()
         listed = []
         for path in paths:
             window = yield _Do(self.sandbox, "read_file", {"path": path, "limit": 40})
             if not window.is_error and path.endswith("/SKILL.md"):
                 listed.append(f"- {path.split('/')[-2]}: {_description(window.data['content'])}")
-        if listed:
+        if listed and not isinstance(self._tools.get("load_skill"), RunnerTool):
             self._tools["load_skill"] = _skill_tool("\n".join(listed))
 
     def _load_skill(self, arguments: Mapping[str, Any]) -> "Generator[_Want, Any, Answer]":
         name = str(arguments.get("name"))
         if "/" in name or name in ("", ".", ".."):
             return Answer(f"error: invalid name of a skill `{name}`", is_error=True)
-        return (yield _Do(self.sandbox, "read_file", {"path": f"/skills/{name}/SKILL.md"}))
+        answer = Answer("")
+        for top in _SKILLS:
+            answer = yield _Do(self.sandbox, "read_file", {"path": f"{top}/{name}/SKILL.md"})
+            if not answer.is_error:
+                break
+        return answer
 
 
 def conversations(box: Sandbox, runner: str = "main") -> "list[str]":
@@ -523,7 +537,7 @@ class _Rows:
 
     def found(self) -> "tuple[str, list[Any]]":
         if self._conversation is None or not self._messages:
-            raise LookupError("the history has no such conversation")
+            raise LookupError("unknown conversation")
         messages = [self._messages[index] for index in sorted(self._messages)]
         if sorted(self._messages) != list(range(len(messages))):
             raise LookupError("a part of this conversation was dropped to keep the history within its limit")
@@ -539,10 +553,10 @@ def _turn_of(row: Any) -> Optional[Any]:
 
 
 def _unanswered(messages: "Sequence[Any]") -> "list[dict[str, Any]]":
-    """Results for calls that a conversation was cut off in: models refuse a call without one."""
+    """Adds results for interrupted calls, because models reject a call without a result."""
     if not messages or messages[-1]["role"] != "assistant":
         return []
-    text = "error: interrupted before it was done"
+    text = "error: interrupted"
     return [
         {"type": "tool_result", "id": block["id"], "text": text, "is_error": True}
         for block in messages[-1]["content"]
@@ -558,7 +572,7 @@ def _do(want: _Do) -> Answer:
         if inspect.isawaitable(made):
             raise TypeError(f"the tool `{want.name}` is a coroutine: use `arun`")
         return _shown(made)
-    except Exception as error:  # Whatever a tool raises is for the model.
+    except Exception as error:  # Every exception of a tool is shown to the model.
         return Answer(f"error: {error}", is_error=True)
 
 
@@ -584,7 +598,7 @@ def _add_usage(total: "dict[str, int]", more: "Mapping[str, int]") -> None:
 
 
 def _skill_tool(listed: str) -> ToolSpec:
-    description = "Returns the instructions of a skill. Load one before you do what it is about."
+    description = "Returns the instructions of a skill. Load a skill before you work on its task."
     return ToolSpec(
         "load_skill",
         f"{description}\n{listed}" if listed else description,
@@ -598,7 +612,7 @@ def _skill_tool(listed: str) -> ToolSpec:
 
 
 def _description(text: str) -> str:
-    """The description in the front matter of a SKILL.md, whose lines may be numbered."""
+    """Returns the description in the front matter of a SKILL.md, whose lines may be numbered."""
     for line in text.splitlines():
         line = line.split("\t", 1)[-1].strip()
         if line.startswith("description:"):

@@ -46,20 +46,20 @@ class SkillInfo:
 
 @dataclass(frozen=True)
 class PushedSkill:
-    """What became of a push."""
+    """The result of a push."""
 
     name: str
     version: str
     digest: str
     active: bool
-    #: Whether the catalog had exactly this content before.
+    #: Whether the catalog already had exactly this content.
     unchanged: bool
     notes: "list[str]" = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class SkillFile:
-    """A file that a run left."""
+    """An output file of a run."""
 
     path: str
     size: int
@@ -68,7 +68,7 @@ class SkillFile:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a skill."""
+    """A problem of a skill."""
 
     code: str
     severity: str
@@ -91,7 +91,7 @@ class SkillError(SandliteError):
 
 @dataclass(frozen=True)
 class SkillResult:
-    """How a run of a skill went. A status other than ``success`` is a result, not an exception.
+    """The result of a run of a skill. A status other than ``success`` is a result, not an exception.
 
     >>> skills = Skills(":memory:")
     >>> _ = skills.push({"SKILL.md": "---\\nname: x\\ndescription: Fails.\\n---\\n", "main.sh": "echo why; exit 3"})
@@ -100,13 +100,13 @@ class SkillResult:
     ('failed', 'command exited with code 3', 'why\\n', False)
     """
 
-    #: The name of this run.
+    #: The ID of this run.
     run: str
     skill: str
     version: str
     #: ``success``, ``failed`` or ``timeout``.
     status: str
-    #: What the script wrote to ``output.json``; ``None`` if it wrote nothing.
+    #: The content of ``output.json``; ``None`` if it was not written.
     output: Any
     files: "tuple[SkillFile, ...]"
     #: Standard output, then standard error.
@@ -132,12 +132,12 @@ class SkillResult:
         return self
 
     def read(self, path: str) -> bytes:
-        """Returns the bytes of a file that the run left."""
+        """Returns the bytes of an output file."""
         data: bytes = self._native.read(path)
         return data
 
     def save(self, directory: PathLike) -> None:
-        """Copies the files that the run left into a directory, created if it is missing. Nothing there is overwritten."""
+        """Copies the output files to a directory, which is created if missing. Existing files are not overwritten."""
         self._native.save(os.fspath(directory))
 
 
@@ -186,11 +186,11 @@ class SkillTool:
         return self._skills.run(self.skill, self._input(arguments))
 
     def answer(self, arguments: Mapping[str, Any]) -> "Answer":
-        """Runs the skill and returns what a model reads: the output as JSON text, or ``Error: …``."""
+        """Runs the skill and returns the text for a model: the output as JSON text, or ``Error: …``."""
         return _answer(self._skills.run(self.skill, self._input(arguments)))
 
     async def aanswer(self, arguments: Mapping[str, Any]) -> "Answer":
-        """The same, for ``asyncio``."""
+        """Same, for ``asyncio``."""
         return _answer(await self._skills.arun(self.skill, self._input(arguments)))
 
 
@@ -211,8 +211,8 @@ def _default_path() -> str:
 
 
 class Skills:
-    """A catalog of skills: a directory, the file of a sandbox that holds one, or ``":memory:"``. Without a path it is the one that
-    ``$SANDLITE_SKILLS`` names, or the user's own. ``preset`` and ``limits`` bound every run.
+    """A catalog of skills: a directory, a sandbox file that contains one, or ``":memory:"``. Defaults to ``$SANDLITE_SKILLS``, or
+    to the user's own catalog. ``preset`` and ``limits`` apply to every run.
 
     >>> skills = Skills(":memory:")
     >>> pushed = skills.push({
@@ -243,8 +243,9 @@ class Skills:
         find_links: Union[PathLike, Iterable[PathLike], None] = None,
         offline: bool = False,
     ) -> PushedSkill:
-        """Keeps a version of a skill: a directory, a zip file, or files by path. Exactly the same content again changes nothing; other content under
-        the same version raises unless ``replace`` is set. Packages of ``requirements.txt`` are fetched by this interpreter's pip.
+        """Stores a version of a skill: a directory, a zip file, or files by path. Pushing identical content again has no effect;
+        other content for the same version raises unless ``replace`` is set. Packages in ``requirements.txt`` are downloaded by
+        this interpreter's pip.
 
         >>> skills.push({"SKILL.md": "---\\nname: a\\ndescription: Does nothing.\\n---\\n"}).version
         '1.0.0'
@@ -259,7 +260,7 @@ class Skills:
         return PushedSkill(**json.loads(self._native.push(path, files, replace, (links, offline), _run_pip)))
 
     def list(self, search: Optional[str] = None) -> "List[SkillInfo]":
-        """Returns the skills by name; with ``search`` those whose name or description contains a text.
+        """Returns the skills by name; ``search`` selects those whose name or description contains a text.
 
         >>> [skill.name for skill in skills.list()]
         ['double']
@@ -274,7 +275,7 @@ class Skills:
                 return found
 
     def load(self, name: str, file: Optional[str] = None) -> "dict[str, Any]":
-        """Returns the instructions of a skill, or the text of one of its files, with what else a model should know of it.
+        """Returns the instructions of a skill, or the text of one of its files, with further data for a model.
 
         >>> loaded = skills.load("double")
         >>> loaded["content"], loaded["location"], loaded["files"]
@@ -302,14 +303,14 @@ class Skills:
         return compared
 
     def activate(self, name: str, version: str) -> None:
-        """Makes a version the one that is used when none is named.
+        """Makes a version the default of its skill.
 
         >>> skills.activate("double", "1.0.0")
         """
         self._act("activate_skill", name=name, version=version)
 
     def delete(self, name: str, version: Optional[str] = None) -> "List[str]":
-        """Deletes a version, or the skill with all its versions, and returns the versions that were deleted.
+        """Deletes a version, or the skill with all its versions, and returns the deleted versions.
 
         >>> skills.delete("double")
         ['1.0.0']
@@ -329,7 +330,7 @@ class Skills:
         session: Optional[str] = None,
         check: bool = False,
     ) -> SkillResult:
-        """Runs a skill in a fresh sandbox, or in that of ``session``. ``files`` are in ``/sandbox/input`` by name.
+        """Runs a skill in a fresh sandbox, or in that of ``session``. ``files`` appear in ``/sandbox/input`` by name.
 
         >>> skills.run("double", {"n": 4}, check=True).output
         {'n': 8}
@@ -348,7 +349,7 @@ class Skills:
         session: Optional[str] = None,
         check: bool = False,
     ) -> SkillResult:
-        """The same, for ``asyncio``: cancelling it ends the run.
+        """Same, for ``asyncio``: canceling it ends the run.
 
         >>> (await skills.arun("double", {"n": 5})).output
         {'n': 10}
@@ -379,7 +380,7 @@ class Skills:
         return Call(lambda done: self._native.run(reference, options, given, done), lambda answer: _result(answer, check))
 
     def tools(self, prefix: str = "skill_") -> "List[SkillTool]":
-        """Returns each skill that can be run as a tool: name, description, schema of the arguments, and a call.
+        """Returns each runnable skill as a tool: name, description, schema of the arguments, and a callable.
 
         >>> [(tool.name, tool.skill) for tool in skills.tools()]
         [('skill_double', 'double')]
@@ -390,7 +391,7 @@ class Skills:
         ]
 
     def mount(self, guest: str = "/skills") -> Mount:
-        """Returns a mount that shows the active version of each skill, read-only.
+        """Returns a read-only mount with the active version of each skill.
 
         >>> from sandlite import Sandbox
         >>> Sandbox(mounts=[skills.mount()]).bash("ls /skills/double").stdout
@@ -414,7 +415,7 @@ class Skills:
 
 
 def lint(path: PathLike, *, security: bool = False) -> "list[Finding]":
-    """Returns what is wrong with a skill at a path; with ``security`` also what the security scan finds.
+    """Returns the problems of a skill at a path; with ``security`` also the findings of the security scan.
 
     >>> import pathlib
     >>> _ = pathlib.Path("SKILL.md").write_text("---\\nname: x\\n---\\n")

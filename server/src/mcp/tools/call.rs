@@ -1,4 +1,4 @@
-//! A call of a tool: in turn, with progress while it runs, and an end when the client has enough.
+//! A tool call: queued, with progress notifications, and cancelable by the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::super::Service;
 use super::super::sandboxes::Named;
 use super::{Place, SKILL_PREFIX, in_sandboxes, on_skills, snapshots};
 
-/// How often a running call reports that it runs.
+/// The interval of progress notifications.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// How long a client may take to read a piece of progress before it is left out.
+/// How long a client may take to read a progress notification before it is skipped.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Longest message of progress.
+/// Maximum length of a progress message.
 const MESSAGE: usize = 200;
 
-/// Calls a tool that exists.
+/// Calls an existing tool.
 pub(in crate::mcp) async fn call(
     service: &Service,
     request: CallToolRequestParams,
@@ -42,7 +42,7 @@ pub(in crate::mcp) async fn call(
     result
 }
 
-// Pictures are content of their own: a model sees them, and their bytes need not be there twice.
+// Images are separate content blocks: a model sees them, and their bytes are not sent twice.
 fn without_images(mut data: Value) -> (Value, Vec<ContentBlock>) {
     let images = data.get_mut("images").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
     let text = |image: &Value, name: &str| image.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -55,11 +55,11 @@ fn chosen(service: &Service, arguments: &mut JsonObject) -> Result<Arc<Named>, A
     match arguments.remove("sandbox") {
         None | Some(Value::Null) => service.sandboxes().get(None),
         Some(Value::String(name)) => service.sandboxes().get(Some(&name)),
-        Some(_) => Err(Answer::error("error: `sandbox` is not a name")),
+        Some(_) => Err(Answer::error("error: invalid `sandbox`: expected a name")),
     }
 }
 
-/// A call whose arguments fit.
+/// A call with valid arguments.
 struct Work {
     run: Box<dyn FnOnce() -> Result<Answer, Error> + Send>,
     takes_turns: bool,
@@ -70,7 +70,7 @@ impl Work {
         let prepared = action.prepare(arguments)?;
         let run = move || {
             let done = prepared.run(&place);
-            // The sandbox's file goes with its name: not before the sandbox.
+            // The sandbox file is removed with its name, but not before the sandbox.
             drop((place, named));
             done
         };
@@ -78,7 +78,7 @@ impl Work {
     }
 }
 
-/// Kills a command whose request is dropped: nobody waits for it any more.
+/// Kills a command whose request is dropped, because no client waits for it.
 struct KillOnDrop(Cancel);
 
 impl Drop for KillOnDrop {
@@ -108,10 +108,10 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
             let (name, arguments) = of_skill(service, name, arguments);
             match on_skills().find(|action| action.name == name) {
                 Some(action) => Work::new(action, place, held, arguments),
-                None => Err(Error::Invalid(format!("there is no tool `{name}`"))),
+                None => Err(Error::Invalid(format!("unknown tool `{name}`"))),
             }
         }
-        (None, None, None) => Err(Error::Invalid(format!("there is no tool `{name}`"))),
+        (None, None, None) => Err(Error::Invalid(format!("unknown tool `{name}`"))),
     };
     let work = match work {
         Ok(work) => work,
@@ -123,7 +123,7 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     let _turn = if work.takes_turns {
         tokio::select! {
             turn = named.turn.lock() => Some(turn),
-            () = cancelled(context, &told) => return Answer::error("cancelled before it began"),
+            () = cancelled(context, &told) => return Answer::error("cancelled before it started"),
         }
     } else {
         None
@@ -146,7 +146,7 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
             _ = heartbeat.tick() => progress.tell().await,
         }
     };
-    // What was printed last may still be waiting here; the answer comes after it.
+    // The last output may still be queued here; the response comes after it.
     while let Ok(line) = lines.try_recv() {
         progress.line(line).await;
     }
@@ -156,7 +156,7 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     }
 }
 
-// A skill as a tool is a run of it.
+// A skill's tool runs that skill.
 fn of_skill(service: &Service, name: &str, mut arguments: Value) -> (String, Value) {
     let known = if name.starts_with(SKILL_PREFIX) { service.skill_tools() } else { Vec::new() };
     match known.into_iter().find(|spec| spec.name == name) {
@@ -175,7 +175,7 @@ async fn cancelled(context: &RequestContext<RoleServer>, told: &CancellationToke
     }
 }
 
-// Over HTTP a request comes with its headers; over standard input there are none.
+// HTTP requests have headers; requests over standard input do not.
 fn session_of(context: &RequestContext<RoleServer>) -> Option<String> {
     let parts = context.extensions.get::<http::request::Parts>()?;
     Some(parts.headers.get(crate::http::SESSION_HEADER)?.to_str().ok()?.to_owned())
@@ -187,7 +187,7 @@ fn last_line(bytes: &[u8]) -> String {
     line.chars().filter(|c| !c.is_control()).take(MESSAGE).collect()
 }
 
-/// Tells the client that a command is running, if it asked to be told.
+/// Sends progress notifications to a client that requested them.
 struct Progress<'a> {
     context: &'a RequestContext<RoleServer>,
     token: Option<ProgressToken>,
@@ -218,7 +218,7 @@ impl<'a> Progress<'a> {
         let message =
             if self.last.is_empty() { format!("running for {seconds} s") } else { format!("{seconds} s: {}", self.last) };
         let progress = ProgressNotificationParam::new(token, self.count).with_message(message);
-        // A client that does not read loses progress, not its command.
+        // A client that does not read loses notifications, not its command.
         let _ = tokio::time::timeout(PATIENCE, self.context.peer.notify_progress(progress)).await;
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::super::sandboxes::Named;
 use super::Place;
 
-/// The actions that need more than one sandbox.
+/// The actions that need several sandboxes.
 pub(super) static ACTIONS: [Action<Place>; 5] = [
     Action::new::<Export>("export_snapshot", "Save everything", EXPORT, Effect::Adds, Permission::Snapshots),
     Action::new::<Import>("import_snapshot", "Open a snapshot", IMPORT, Effect::Adds, Permission::Snapshots),
@@ -21,23 +21,22 @@ pub(super) static ACTIONS: [Action<Place>; 5] = [
     Action::new::<Drop>("drop_sandbox", "Drop a sandbox", DROP, Effect::Changes, Permission::Snapshots),
 ];
 
-const EXPORT: &str =
-    "Saves everything (files, values, history) as a snapshot under a name; with `inline` it also returns the bytes.";
-const IMPORT: &str = "Opens a snapshot as another sandbox and returns its name, to be given as `sandbox` to the other tools. The current one stays.";
-const FORK: &str = "Creates an independent copy of the sandbox and returns its name, to be given as `sandbox` to the other tools. \
-Forks are gone when the server ends: export_snapshot keeps one.";
+const EXPORT: &str = "Saves everything (files, values, history) as a named snapshot; with `inline` it also returns the bytes.";
+const IMPORT: &str = "Opens a snapshot as another sandbox and returns its name; pass it as `sandbox` to the other tools. The current sandbox is not changed.";
+const FORK: &str = "Creates an independent copy of the sandbox and returns its name; pass it as `sandbox` to the other tools. \
+Forks are deleted when the server exits; keep one with export_snapshot.";
 
-const LIST: &str = "Lists the sandboxes there are: `main`, forks and opened snapshots.";
-const DROP: &str = "Drops a fork or an opened snapshot with everything in it. `main` cannot be dropped.";
+const LIST: &str = "Lists the sandboxes: `main`, forks and opened snapshots.";
+const DROP: &str = "Deletes a fork or an opened snapshot with all its content. `main` cannot be deleted.";
 
-/// The largest snapshot whose bytes are part of an answer.
+/// Maximum size of a snapshot that is returned inline.
 const INLINE: u64 = 8 << 20;
 
-/// How to save a snapshot.
+/// Options for saving a snapshot.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Export {
-    /// Its name: A-Z a-z 0-9 _ -; generated if omitted.
+    /// The name: A-Z a-z 0-9 _ -; generated if omitted.
     #[serde(default)]
     name: Option<String>,
     /// Also return its bytes as base64, if they are at most 8 MB.
@@ -48,13 +47,13 @@ pub(super) struct Export {
 /// A saved snapshot.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Exported {
-    /// Its name, for `import_snapshot`.
+    /// The name, for `import_snapshot`.
     name: String,
-    /// Its bytes.
+    /// The size, in bytes.
     size: u64,
-    /// Whether it is still there when the server has ended.
+    /// Whether the snapshot still exists after the server exits.
     kept: bool,
-    /// The bytes in base64, if asked for.
+    /// The bytes in base64, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
 }
@@ -76,39 +75,39 @@ fn export(request: &Export, place: &Place) -> Result<Answer, Answer> {
     let kept = sandboxes.keeps_snapshots();
     let mut text = format!("saved as {name} ({size} bytes)");
     if !kept {
-        text.push_str("\n[it is gone when the server ends: start it with --db or --snapshots to keep snapshots]");
+        text.push_str("\n[deleted when the server exits: start the server with --db or --snapshots to keep snapshots]");
     }
     if request.inline && content.is_none() {
-        text.push_str("\n[too large to be returned here]");
+        text.push_str("\n[too large to return inline]");
     }
     let bytes = content.as_ref().map_or(0, String::len);
     Ok(Answer::with_bytes(bytes, text, &Exported { name, size, kept, content }))
 }
 
-/// Which snapshot to open.
+/// Selects the snapshot to open.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Import {
     /// The name of a saved snapshot.
     #[serde(default)]
     snapshot: Option<String>,
-    /// Instead: the bytes of a snapshot in base64 (Sandlite's, AgentFS's or LocalSandbox's).
+    /// Alternatively, the bytes of a snapshot in base64 (from Sandlite, AgentFS or LocalSandbox).
     #[serde(default)]
     content: Option<String>,
-    /// The new sandbox's name; generated if omitted.
+    /// The name of the new sandbox; generated if omitted.
     #[serde(default)]
     name: Option<String>,
-    /// Replace a sandbox of that name.
+    /// Replace an existing sandbox with that name.
     #[serde(default)]
     replace: bool,
 }
 
-/// A sandbox that can be used now.
+/// A sandbox that is ready to use.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Opened {
-    /// Its name: give it as `sandbox` to the other tools.
+    /// The name: pass it as `sandbox` to the other tools.
     sandbox: String,
-    /// What of the snapshot was left out or changed.
+    /// Parts of the snapshot that were omitted or changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -139,28 +138,28 @@ fn import(request: &Import, place: &Place) -> Result<Answer, Answer> {
         (None, Some(content)) => {
             let bytes = STANDARD
                 .decode(content.trim_ascii())
-                .map_err(|error| Answer::error(format!("error: the content is not base64: {error}")))?;
+                .map_err(|error| Answer::error(format!("error: invalid base64 in `content`: {error}")))?;
             let path = sandboxes.new_file("upload")?;
             let result = match std::fs::write(&path, bytes) {
                 Ok(()) => sandboxes.import(&path, request.name.as_deref(), request.replace),
-                Err(error) => Err(Answer::error(format!("error: the content cannot be stored: {error}"))),
+                Err(error) => Err(Answer::error(format!("error: cannot store the content: {error}"))),
             };
             let _ = std::fs::remove_file(&path);
             result?
         }
-        _ => return Err(Answer::error("error: give either `snapshot` or `content`")),
+        _ => return Err(Answer::error("error: expected either `snapshot` or `content`")),
     };
     Ok(Opened::answer(&named))
 }
 
-/// How to fork.
+/// Options for a fork.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fork {
-    /// The fork's name: A-Z a-z 0-9 _ -; generated if omitted.
+    /// The name of the fork: A-Z a-z 0-9 _ -; generated if omitted.
     #[serde(default)]
     name: Option<String>,
-    /// Replace a sandbox of that name.
+    /// Replace an existing sandbox with that name.
     #[serde(default)]
     replace: bool,
 }
@@ -174,15 +173,15 @@ impl Request<Place> for Fork {
     }
 }
 
-/// Nothing to say.
+/// No arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct List {}
 
-/// The sandboxes there are.
+/// The sandboxes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Listed {
-    /// Their names, to be given as `sandbox` to the other tools; `main` first.
+    /// Their names, to be passed as `sandbox` to the other tools; `main` first.
     sandboxes: Vec<String>,
 }
 
@@ -195,18 +194,18 @@ impl Request<Place> for List {
     }
 }
 
-/// Which sandbox to drop.
+/// Selects the sandbox to delete.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Drop {
-    /// Its name, as `fork`, `import_snapshot` or `list_sandboxes` returned it.
+    /// The name, as returned by `fork`, `import_snapshot` or `list_sandboxes`.
     name: String,
 }
 
-/// A sandbox that is gone.
+/// A deleted sandbox.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Dropped {
-    /// The name that it had.
+    /// Its former name.
     dropped: String,
 }
 

@@ -51,6 +51,8 @@ CREATE TABLE IF NOT EXISTS sandbox (
     created_at INTEGER NOT NULL, used_at INTEGER NOT NULL, expires_at INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS sandbox_tenant ON sandbox (tenant, created_at, id);
+CREATE UNIQUE INDEX IF NOT EXISTS sandbox_name ON sandbox (tenant, name) WHERE name IS NOT NULL;
+CREATE INDEX IF NOT EXISTS sandbox_base ON sandbox (tenant, options ->> 'base') WHERE options <> '{}';
 CREATE INDEX IF NOT EXISTS sandbox_expires ON sandbox (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE IF NOT EXISTS idempotency (
     tenant TEXT NOT NULL, key TEXT NOT NULL, fingerprint BLOB NOT NULL, status INTEGER, headers TEXT, body BLOB, created_at INTEGER NOT NULL,

@@ -266,6 +266,10 @@ pub(super) async fn show(
                 fields.insert(name.to_owned(), Value::String(text));
             }
         }
+        // Ours: what a form is made from.
+        if let (Some(schema), Some(fields)) = (&manifest.input_schema, shown.as_object_mut()) {
+            fields.insert("input_schema".to_owned(), schema.clone());
+        }
         Ok(Json(shown))
     })
     .await

@@ -1,4 +1,4 @@
-//! The table as bars, on a logarithmic scale, in colours that light and dark pages bear.
+//! The table as a bar chart, on a logarithmic scale, with colors that work on light and dark pages.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const STYLE: &str = "
   }
 ";
 
-/// Draws it.
+/// Renders the chart.
 pub(super) fn draw(measured: &[Measured]) -> String {
     let mut body = String::new();
     let mut y = TOP;
@@ -39,8 +39,8 @@ pub(super) fn draw(measured: &[Measured]) -> String {
     let height = y + 20.0;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
-         aria-label=\"The same work in Sandlite and its neighbours\">\n<style>{STYLE}</style>\n\
-         <text class=\"title\" x=\"10\" y=\"22\">The same work, each program started from nothing (logarithmic)</text>\n"
+         aria-label=\"The same work in Sandlite and similar tools\">\n<style>{STYLE}</style>\n\
+         <text class=\"title\" x=\"10\" y=\"22\">The same work, including the start of each program (logarithmic)</text>\n"
     );
     for (label, time) in [("1 ms", 1), ("10 ms", 10), ("100 ms", 100), ("1 s", 1_000), ("10 s", 10_000)] {
         let x = LEFT + length(Duration::from_millis(time));

@@ -1,24 +1,24 @@
-//! Who else runs bash or Python in a box: how each is installed by name, and how it is given code.
+//! Other tools that isolate bash or Python: how each is installed by name, and how it receives code.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::run::{cargo, root, run, step, target};
 
-/// Of a program that is not isolated at all: what the others are compared with.
+/// A program without isolation, the reference for the others.
 pub(super) const NONE: &str = "none";
 
-/// Something that runs code given as one argument.
+/// A tool that runs code given as one argument.
 pub(super) struct Neighbour {
     pub(super) name: &'static str,
     pub(super) language: &'static str,
-    /// What isolates the code from the machine.
+    /// How it isolates the code from the machine.
     pub(super) isolation: &'static str,
-    /// The program and its arguments; the code is added as the last one.
+    /// The program and its arguments; the code is appended as the last one.
     pub(super) command: Vec<String>,
 }
 
-/// Where they live: `$SANDLITE_PEERS`, or a directory among the temporary files.
+/// Returns their directory: `$SANDLITE_PEERS`, or a temporary one.
 pub(super) fn place() -> PathBuf {
     std::env::var_os("SANDLITE_PEERS").map_or_else(|| std::env::temp_dir().join("sandlite-peers"), PathBuf::from)
 }
@@ -41,7 +41,7 @@ const DRIVERS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Writes what the interpreters need to be started by name.
+/// Writes the drivers of the interpreters.
 pub(super) fn write_drivers(place: &Path) -> crate::Outcome {
     std::fs::create_dir_all(place)?;
     for (name, text) in DRIVERS {
@@ -50,14 +50,14 @@ pub(super) fn write_drivers(place: &Path) -> crate::Outcome {
     Ok(())
 }
 
-/// Installs by name what is not there. One that cannot be had is told of, and is missing in the table.
+/// Installs missing tools by name. One that cannot be installed is reported, and is missing in the table.
 pub(super) fn install(place: &Path) -> crate::Outcome {
-    step(&format!("installing the neighbours into {}", place.display()));
+    step(&format!("installing the other tools into {}", place.display()));
     std::fs::create_dir_all(place)?;
     let attempt = |what: &str, command: &mut Command| {
         let installed = command.current_dir(place).stdin(Stdio::null()).stdout(Stdio::null()).status();
         if !installed.is_ok_and(|status| status.success()) {
-            eprintln!("    {what} cannot be installed here");
+            eprintln!("    cannot install {what}");
         }
     };
     if !place.join("node_modules").exists() {
@@ -92,14 +92,14 @@ fn newest_python() -> &'static str {
     ["python3.14", "python3.13", "python3.12"].into_iter().find(|python| starts(python)).unwrap_or("python3")
 }
 
-// The interpreter itself: what `python3` starts may be a script that chooses among several, which takes longer than they do.
+// The interpreter itself: `python3` may be a script that selects one of several, which takes longer than they do.
 fn native_python() -> String {
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
     let path = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok()).filter(|path| !path.is_empty());
     path.unwrap_or_else(|| "python3".to_owned())
 }
 
-/// All of them, here or not.
+/// Returns all of them, installed or not.
 pub(super) fn neighbours(place: &Path) -> Vec<Neighbour> {
     let neighbour = |name, language, isolation, words: &[&str]| Neighbour {
         name,

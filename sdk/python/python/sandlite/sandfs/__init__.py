@@ -1,7 +1,7 @@
-"""The names of sandfs 0.1 to 0.2 over a Sandlite sandbox: change ``from sandfs import …`` to ``from sandlite.sandfs import …``.
+"""The API of sandfs 0.1 to 0.2 on a Sandlite sandbox: change ``from sandfs import …`` to ``from sandlite.sandfs import …``.
 
-Files live in a sandbox in memory (``vfs.box``). Commands beyond sandfs's own run in that sandbox's bash, not on this machine: ``bash``,
-``sh``, ``host -p PATH COMMAND`` and unknown commands see the same files, under the same policies and the same view.
+Files are in a sandbox in memory (``vfs.box``). Commands other than sandfs's own run in that sandbox's bash, not on this machine:
+``bash``, ``sh``, ``host -p PATH COMMAND`` and unknown commands see the same files, under the same policies and the same view.
 
 >>> vfs = VirtualFileSystem()
 >>> vfs.write_file("/notes/todo.txt", "- build VFS\\n").version

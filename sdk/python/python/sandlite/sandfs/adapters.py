@@ -1,4 +1,4 @@
-"""Stores that a directory can be kept in."""
+"""Stores for directories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class StorageEntry:
 
 
 class StorageAdapter:
-    """A store. Its methods are to be implemented by a subclass."""
+    """A store. Subclasses implement its methods."""
 
     def read(self, path: str) -> StorageEntry:
         """Returns an entry, or raises :class:`FileNotFoundError`."""

@@ -8,11 +8,11 @@ class SandboxError(RuntimeError):
 
 
 class NodeNotFound(SandboxError):
-    """There is no such file or directory."""
+    """The file or directory does not exist."""
 
 
 class NodeExists(SandboxError):
-    """The path exists."""
+    """The path already exists."""
 
 
 class InvalidOperation(SandboxError):

@@ -1,4 +1,4 @@
-"""Functions that are called after a write."""
+"""Functions called after a write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that are called when a path is created, updated or deleted."""
+"""Functions called when a path is created, updated or deleted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class InboxRecorder:
     events: List[Dict[str, Optional[str]]] = field(default_factory=list)
 
     def attach(self, vfs: "VirtualFileSystem", prefix: str) -> None:
-        """Records the events at or below ``prefix`` from now on."""
+        """Records the events at ``prefix`` or below it from now on."""
         vfs.register_path_hook(
             prefix, lambda event: self.events.append({"path": event.path, "event": event.event, "content": event.content})
         )

@@ -1,4 +1,4 @@
-"""Policies of single nodes, and views that filter by them. They are not inherited by what is below a directory."""
+"""Policies of single nodes, and views that filter by them. They are not inherited from directories."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import FrozenSet, Iterable, Optional, Set
 
 
 class NodePolicy:
-    """What may be done to one node, and who sees it. ``visibility`` is an older name of ``classification``."""
+    """The permissions and the visibility of one node. ``visibility`` is an older name of ``classification``."""
 
     def __init__(
         self,
@@ -26,11 +26,11 @@ class NodePolicy:
 
     @property
     def visibility(self) -> str:
-        """The same as ``classification``."""
+        """Same as ``classification``."""
         return self.classification
 
     def copy(self) -> "NodePolicy":
-        """Returns an independent policy that says the same."""
+        """Returns an independent copy of the policy."""
         return NodePolicy(self.readable, self.writable, self.append_only, self.classification, self.principals)
 
     def __eq__(self, other: object) -> bool:
@@ -41,7 +41,7 @@ class NodePolicy:
 
 
 class VisibilityView:
-    """Which nodes are visible: by classification, or by principal where a node names principals."""
+    """The visible nodes: by classification, or by principal if a node lists principals."""
 
     def __init__(
         self, classifications: Optional[Iterable[str]] = None, principals: Optional[Iterable[str]] = None
@@ -50,7 +50,7 @@ class VisibilityView:
         self.principals: Optional[FrozenSet[str]] = None if principals is None else frozenset(principals)
 
     def allows(self, policy: NodePolicy) -> bool:
-        """Returns whether a node with this policy is visible. One that names principals is visible to them alone."""
+        """Returns whether a node with this policy is visible. A node that lists principals is visible only to them."""
         if policy.principals:
             return bool(self.principals and policy.principals & self.principals)
         return self.classifications is None or policy.classification in self.classifications

@@ -1,4 +1,4 @@
-"""Nodes whose content a function provides."""
+"""Nodes whose content is provided by a function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NodeContext:
-    """What a provider is called with."""
+    """The argument of a provider."""
 
     path: PurePosixPath
     metadata: Mapping[str, Any]
@@ -27,7 +27,7 @@ DirectoryProvider = Callable[[NodeContext], DirectorySnapshot]
 
 @dataclass
 class ProvidedNode:
-    """A node that a provider of a directory returns."""
+    """A node returned by a provider of a directory."""
 
     kind: str
     content: Optional[str] = None
@@ -45,7 +45,7 @@ class ProvidedNode:
         metadata: Optional[Mapping[str, Any]] = None,
         policy: "Optional[NodePolicy]" = None,
     ) -> "ProvidedNode":
-        """Returns a file with this content, or with one that a function provides."""
+        """Returns a file with this content, or with content from a function."""
         return ProvidedNode("file", content, content_provider, metadata=dict(metadata or {}), policy=policy)
 
     @staticmethod
@@ -56,7 +56,7 @@ class ProvidedNode:
         metadata: Optional[Mapping[str, Any]] = None,
         policy: "Optional[NodePolicy]" = None,
     ) -> "ProvidedNode":
-        """Returns a directory with these children, or with those that a function provides."""
+        """Returns a directory with these children, or with children from a function."""
         given = None if children is None else dict(children)
         return ProvidedNode(
             "dir", None, None, directory_provider, given, metadata=dict(metadata or {}), policy=policy

@@ -1,4 +1,4 @@
-"""``PythonExecutor``: Python code in the sandbox, with ``vfs`` and ``fs`` at hand."""
+"""``PythonExecutor``: Python code in the sandbox, with ``vfs`` and ``fs`` available."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .exceptions import InvalidOperation
 from .policies import VisibilityView
 from .vfs import VirtualFileSystem
 
-#: What code in the sandbox sees as ``vfs``: the methods that need nothing but files.
+#: The object ``vfs`` of code in the sandbox: the methods that need only files.
 _PRELUDE = '''
 import json as _json, os as _os, shutil as _shutil, types as _types
 class _Vfs:
@@ -52,14 +52,14 @@ print("\\0" + _json.dumps(_kept), end="")
 
 @dataclass
 class PythonExecutionResult:
-    """What code printed, and the names that it left, as far as JSON can represent them."""
+    """The output of code, and its global names as far as JSON can represent them."""
 
     stdout: str
     globals: Dict[str, Any]
 
 
 class PythonExecutor:
-    """Runs Python code in the sandbox of a :class:`VirtualFileSystem`. No names are kept between runs."""
+    """Runs Python code in the sandbox of a :class:`VirtualFileSystem`. Names are not kept between runs."""
 
     def __init__(self, vfs: VirtualFileSystem, *, globals_template: Optional[Dict[str, Any]] = None) -> None:
         self.vfs = vfs

@@ -15,7 +15,7 @@ from .vfs import VirtualFileSystem
 
 @dataclass
 class CommandResult:
-    """How a command went."""
+    """The result of a command."""
 
     stdout: str = ""
     stderr: str = ""
@@ -30,15 +30,15 @@ def _wrong(text: str) -> CommandResult:
 
 
 def _options(words: List[str], known: Dict[str, str]) -> Tuple[Set[str], List[str]]:
-    """The options among some words, by their short meaning, and the rest."""
+    """Splits words into options, by their short names, and the rest."""
     return {known[word] for word in words if word in known}, [word for word in words if word not in known]
 
 
 class SandboxShell:
-    """Runs command lines, one after the other, until one fails.
+    """Runs command lines in order until one fails.
 
-    ``view`` hides nodes from all of them, ``allowed_commands`` are the only ones that run, and more output than ``max_output_bytes`` is
-    refused. Unknown commands run in the sandbox's bash unless ``host_fallback=False``.
+    ``view`` hides nodes from all of them, ``allowed_commands`` are the only ones that run, and output larger than
+    ``max_output_bytes`` is rejected. Unknown commands run in the sandbox's bash unless ``host_fallback=False``.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class SandboxShell:
             self.register_command(name, handler, description=description)
 
     def register_command(self, name: str, handler: CommandHandler, *, description: str = "") -> None:
-        """Adds a command: a function from its arguments to a result, a text or nothing."""
+        """Adds a command: a function that receives its arguments and returns a result, a text or ``None``."""
         self.commands[name] = handler
         self.command_docs[name] = description
 
@@ -117,7 +117,7 @@ class SandboxShell:
             done = self._run(words) if handler is None else handler(words[1:])
         except SandboxError as error:
             return CommandResult(stderr=str(error), exit_code=1)
-        except Exception as error:  # A function that was registered.
+        except Exception as error:  # A registered function.
             return CommandResult(stderr=f"{name} failed: {error}", exit_code=1)
         result = done if isinstance(done, CommandResult) else CommandResult(stdout=done or "")
         most = self.max_output_bytes
@@ -135,7 +135,7 @@ class SandboxShell:
         return CommandResult(result.stdout, result.stderr, result.exit_code)
 
     def _see(self, path: str) -> str:
-        """A path that is not hidden; sandfs says so where it is."""
+        """Returns a path that is not hidden; sandfs reports a hidden one."""
         target = self.vfs._normalize(path)
         for part in (*reversed(target.parents), target):
             if not self.view.allows(self.vfs._policy(part)):

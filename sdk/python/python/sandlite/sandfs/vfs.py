@@ -1,4 +1,4 @@
-"""``VirtualFileSystem``: sandfs's methods over the files of a sandbox."""
+"""``VirtualFileSystem``: sandfs's methods on the files of a sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 PathLike = Union[str, PurePosixPath]
 ROOT = PurePosixPath("/")
 
-#: Names at the root that every sandbox has: no files can be there.
+#: Names at the root that exist in every sandbox and cannot be used for files.
 _FIXED = {"bin", "dev", "etc", "lib", "proc", "sbin", "usr"}
 
 
@@ -51,7 +51,7 @@ class VirtualNode:
 
     @property
     def policy(self) -> NodePolicy:
-        """The policy, which can be changed in place."""
+        """The policy, which can be modified in place."""
         return self._vfs._policies.setdefault(self._path, NodePolicy())
 
     @policy.setter
@@ -60,7 +60,7 @@ class VirtualNode:
 
     @property
     def metadata(self) -> Dict[str, object]:
-        """Anything that the caller wants to keep with the node."""
+        """Arbitrary data that the caller stores with the node."""
         return self._vfs._metadata.setdefault(self._path, {})
 
     @property
@@ -96,7 +96,7 @@ class VFSSnapshot:
 
 
 def _translated(work: Callable[[], T]) -> T:
-    """Runs ``work`` with sandfs's exceptions in place of Sandlite's."""
+    """Runs ``work`` with sandfs's exceptions instead of Sandlite's."""
     try:
         return work()
     except errors.FileNotFoundError as error:
@@ -108,13 +108,14 @@ def _translated(work: Callable[[], T]) -> T:
 class VirtualFileSystem:
     """Files of a sandbox, with the policies, versions, hooks, providers and stores of sandfs.
 
-    ``box`` is the sandbox; without one, it is a new one in memory. Its files are ordinary: whatever else uses the sandbox sees them.
+    ``box`` is the sandbox; defaults to a new one in memory. Its files are ordinary files, visible to all other users of the
+    sandbox.
     """
 
     def __init__(self, box: Optional[Sandbox] = None) -> None:
         if box is None:
             box = Sandbox(cwd="/")
-            # sandfs begins with nothing.
+            # sandfs starts with no files.
             for directory in ("/home", "/tmp"):
                 if box.exists(directory):
                     box.remove(directory, recursive=True)
@@ -138,7 +139,7 @@ class VirtualFileSystem:
         return PurePosixPath(os.path.normpath(str(whole)).replace("//", "/", 1))
 
     def _load(self, path: PurePosixPath) -> None:
-        """Fills the directories on the way to a path whose provider was not called yet."""
+        """Fills the directories on a path whose provider was not called yet."""
         for directory in [*reversed(path.parents), path]:
             loader = self._loaders.pop(directory, None)
             if loader is None:
@@ -175,7 +176,7 @@ class VirtualFileSystem:
         if target == ROOT:
             return VirtualDirectory(self, target)
         if len(target.parts) > 1 and target.parts[1] in _FIXED:
-            raise NodeNotFound(f"there is no {target}")
+            raise NodeNotFound(f"{target} does not exist")
         kind = _translated(lambda: self.box.stat(str(target))).kind
         return VirtualDirectory(self, target) if kind == "directory" else VirtualFile(self, target)
 
@@ -261,7 +262,7 @@ class VirtualFileSystem:
         return self._content(node.path())
 
     def exists(self, path: PathLike) -> bool:
-        """Returns whether there is anything at a path."""
+        """Returns whether a path exists."""
         try:
             self._resolve_node(path)
         except (NodeNotFound, InvalidOperation):
@@ -287,7 +288,7 @@ class VirtualFileSystem:
     def iter_files(
         self, path: Optional[PathLike] = None, *, recursive: bool = True
     ) -> Iterator[Tuple[PurePosixPath, VirtualFile]]:
-        """Yields the files of a directory and, unless told otherwise, those below it."""
+        """Yields the files of a directory and, by default, those below it."""
         top = self._resolve_node(self._cwd if path is None else path)
         self._may_read(top.path())
         if isinstance(top, VirtualFile):
@@ -317,7 +318,7 @@ class VirtualFileSystem:
         return "\n".join(lines)
 
     def get_version(self, path: PathLike) -> int:
-        """Returns how often a file was written."""
+        """Returns the number of writes to a file."""
         node = self._resolve_node(path)
         if not isinstance(node, VirtualFile):
             raise InvalidOperation(f"{node.path()} is not a file")
@@ -332,7 +333,7 @@ class VirtualFileSystem:
             return VirtualDirectory(self, ROOT)
         self._load(target.parent)
         if not parents and not self.exists(target.parent):
-            raise NodeNotFound(f"there is no {target.parent}")
+            raise NodeNotFound(f"{target.parent} does not exist")
         if self.exists(target):
             if not self.is_dir(target):
                 raise InvalidOperation(f"{target} is not a directory")
@@ -346,7 +347,7 @@ class VirtualFileSystem:
     def write_file(
         self, path: PathLike, data: str, *, append: bool = False, expected_version: Optional[int] = None
     ) -> VirtualFile:
-        """Writes a file, or adds to its end, and creates the directories above it. Versions count writes, from 1."""
+        """Writes or appends to a file, creating missing parent directories. Versions count writes, from 1."""
         target = self._normalize(path)
         if target == ROOT or self.is_dir(target):
             raise InvalidOperation(f"{target} is not a file")
@@ -355,7 +356,7 @@ class VirtualFileSystem:
         before = self._versions.get(target, 0)
         if expected_version is not None and expected_version != before:
             raise InvalidOperation(f"version mismatch for {target}: expected {expected_version}, current {before}")
-        # A provider's content is replaced, and what is added to it is all there is.
+        # A provider's content is replaced; appended data becomes the whole content.
         was_provided = self._providers.pop(target, None) is not None
         old = self._content(target) if append and not was_provided and self.exists(target) else ""
         store = self._store_of(target)
@@ -382,11 +383,11 @@ class VirtualFileSystem:
                 hook(PathEvent(str(path), event, content))
 
     def append_file(self, path: PathLike, data: str, *, expected_version: Optional[int] = None) -> VirtualFile:
-        """Adds to the end of a file."""
+        """Appends to a file."""
         return self.write_file(path, data, append=True, expected_version=expected_version)
 
     def touch(self, path: PathLike) -> VirtualFile:
-        """Creates an empty file if there is none."""
+        """Creates an empty file if it does not exist."""
         target = self._normalize(path)
         self._may_write(target, append=True)
         if not self.exists(target):
@@ -424,7 +425,7 @@ class VirtualFileSystem:
     def mount_file(
         self, path: PathLike, provider: ContentProvider, *, metadata: Optional[Dict[str, object]] = None
     ) -> VirtualFile:
-        """Makes a file whose content a function provides at each read."""
+        """Creates a file whose content is provided by a function at each read."""
         target = self._normalize(path)
         _translated(lambda: self.box.write_file(str(target), ""))
         self._providers[target] = provider
@@ -434,7 +435,7 @@ class VirtualFileSystem:
     def mount_directory(
         self, path: PathLike, provider: DirectoryProvider, *, metadata: Optional[Dict[str, object]] = None
     ) -> VirtualDirectory:
-        """Makes a directory whose children a function provides when it is first used."""
+        """Creates a directory whose children are provided by a function on first use."""
         directory = self.mkdir(path, parents=True, exist_ok=True)
         self._loaders[directory.path()] = provider
         self._metadata.setdefault(directory.path(), {}).update(metadata or {})
@@ -452,7 +453,7 @@ class VirtualFileSystem:
         return directory
 
     def sync_storage(self, path: PathLike) -> None:
-        """Replaces the content of a directory with what its store has now."""
+        """Replaces the content of a directory with the current content of its store."""
         prefix = self._normalize(path)
         if prefix not in self._storage:
             raise InvalidOperation(f"no storage mount at {prefix}")
@@ -471,11 +472,11 @@ class VirtualFileSystem:
     # Hooks and policies.
 
     def register_write_hook(self, prefix: PathLike, hook: WriteHook) -> None:
-        """Calls a function after each write at or below a path."""
+        """Calls a function after each write at a path or below it."""
         self._write_hooks.append((self._normalize(prefix), hook))
 
     def register_path_hook(self, prefix: PathLike, hook: PathHook) -> None:
-        """Calls a function after each creation, update and deletion at or below a path."""
+        """Calls a function after each creation, update and deletion at a path or below it."""
         self._path_hooks.append((self._normalize(prefix), hook))
 
     def set_policy(self, path: PathLike, policy: NodePolicy) -> None:
@@ -489,7 +490,7 @@ class VirtualFileSystem:
     # Snapshots and copies.
 
     def snapshot(self) -> VFSSnapshot:
-        """Returns the present state, for :meth:`restore`."""
+        """Returns the current state, for :meth:`restore`."""
         self._snapshots += 1
         name = f"sandfs-{id(self):x}-{self._snapshots}"
         _translated(lambda: self.box.checkpoint(name))
@@ -507,7 +508,7 @@ class VirtualFileSystem:
         )
 
     def restore(self, snapshot: VFSSnapshot) -> None:
-        """Brings back what :meth:`snapshot` returned."""
+        """Restores a state returned by :meth:`snapshot`."""
         _translated(lambda: self.box.restore(snapshot.checkpoint))
         self._cwd = snapshot.cwd
         self._policies = {path: policy.copy() for path, policy in snapshot.policies.items()}
@@ -516,7 +517,7 @@ class VirtualFileSystem:
         self._loaders, self._storage = dict(snapshot.loaders), dict(snapshot.storage)
 
     def export_to_path(self, target: Union[str, "os.PathLike[str]"], *, source: Optional[PathLike] = None) -> Path:
-        """Copies a directory to this machine and returns where it is."""
+        """Copies a directory to this machine and returns its path."""
         top, to = self._directory(source), Path(target)
         to.mkdir(parents=True, exist_ok=True)
         for path, node in self.walk(top):
@@ -536,7 +537,7 @@ class VirtualFileSystem:
     # Commands in the sandbox.
 
     def _rules(self, view: Optional[VisibilityView]) -> "List[Dict[str, Any]]":
-        """The policies of nodes as rules of the sandbox."""
+        """Converts the policies of nodes to rules of the sandbox."""
         rules: "List[Dict[str, Any]]" = []
         for path, policy in self._policies.items():
             special = "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in str(path))
@@ -562,7 +563,7 @@ class VirtualFileSystem:
         return result
 
     def _notice(self, after: int) -> None:
-        """Counts and tells what a command wrote."""
+        """Counts and reports the writes of a command."""
         for event in list(self.box.events(after=after)):
             path = PurePosixPath(event.path)
             if event.kind == "deleted" or event.kind == "renamed":

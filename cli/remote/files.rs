@@ -1,0 +1,168 @@
+//! `fs` on a server: single files by their bytes, directories file by file in one action.
+
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::http::escaped;
+use super::{Remote, text};
+use crate::args::{FilesVerb, Global, Kind};
+use crate::exit::Code;
+use crate::printer::Hinted;
+
+/// A path of the sandbox.
+pub(super) fn guest(path: &str) -> String {
+    crate::commands::guest_path(path)
+}
+
+pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> anyhow::Result<Code> {
+    let at = global.at.as_deref();
+    match verb {
+        FilesVerb::Ls { long, path } => {
+            let found = remote.act("list_files", &json!({ "path": guest(path), "depth": 1, "hidden": true, "at": at }))?;
+            remote.lines(&found, &found["entries"], |entry| {
+                let name = text(entry, "path").rsplit('/').next().unwrap_or_default();
+                let slash = if text(entry, "kind") == "directory" { "/" } else { "" };
+                match long {
+                    true => format!("{:<9} {:>12}  {name}{slash}", text(entry, "kind"), entry["size"]),
+                    false => format!("{name}{slash}"),
+                }
+            })
+        }
+        FilesVerb::Cat { paths } => {
+            for path in paths {
+                remote.printer.bytes(&read(remote, &guest(path), at)?)?;
+            }
+            Ok(Code::Success)
+        }
+        FilesVerb::Put { host, guest } => put(remote, host, guest.as_deref()),
+        FilesVerb::Get { guest, host } => get(remote, &self::guest(guest), host.as_deref(), at),
+        FilesVerb::Rm { recursive, paths } => {
+            for path in paths {
+                remote.act("delete_file", &json!({ "path": guest(path), "recursive": recursive }))?;
+            }
+            Ok(Code::Success)
+        }
+        FilesVerb::Mkdir { paths } => {
+            for path in paths {
+                remote.act("make_directory", &json!({ "path": guest(path) }))?;
+            }
+            Ok(Code::Success)
+        }
+        FilesVerb::Mv { from, to } => quiet(remote, "move_file", json!({ "from": guest(from), "to": guest(to) })),
+        FilesVerb::Cp { recursive, from, to } => {
+            quiet(remote, "copy_files", json!({ "from": guest(from), "to": guest(to), "recursive": recursive }))
+        }
+        FilesVerb::Stat { path } => {
+            let found = remote.act("file_info", &json!({ "path": guest(path) }))?;
+            remote.lines(&found, &json!([found]), |row| {
+                format!("{}: {}, {} bytes, mode {}", text(row, "path"), text(row, "type"), row["size"], text(row, "mode"))
+            })
+        }
+        FilesVerb::Find(find) => {
+            let kind = find.kind.map(|kind| match kind {
+                Kind::File => "file",
+                Kind::Dir => "directory",
+                Kind::Link => "symlink",
+            });
+            let arguments = json!({ "path": guest(&find.path), "name": find.name, "kind": kind, "at": at });
+            let found = remote.act("find_files", &arguments)?;
+            remote.lines(&found, &found["found"], |row| text(row, "path").to_owned())
+        }
+        FilesVerb::Du { path } => {
+            let found = remote.act("disk_usage", &json!({ "path": guest(path), "at": at }))?;
+            remote.lines(&found, &json!([found]), |row| {
+                format!("{} bytes, {} files, {} directories", row["bytes"], row["files"], row["directories"])
+            })
+        }
+        FilesVerb::Tree { path } => {
+            let found = remote.act("tree", &json!({ "path": guest(path), "at": at }))?;
+            let top = text(&found, "path").trim_end_matches('/').matches('/').count();
+            remote.lines(&found, &found["found"], |row| {
+                let path = text(row, "path").trim_end_matches('/');
+                let depth = path.matches('/').count().saturating_sub(top);
+                let name = if depth == 0 { path } else { path.rsplit('/').next().unwrap_or_default() };
+                format!("{}{}", "    ".repeat(depth), if name.is_empty() { "/" } else { name })
+            })
+        }
+    }
+}
+
+fn quiet(remote: &Remote<'_>, action: &str, arguments: Value) -> anyhow::Result<Code> {
+    let done = remote.act(action, &arguments)?;
+    remote.lines(&done, &Value::Null, |_| String::new())
+}
+
+fn read(remote: &Remote<'_>, path: &str, at: Option<&str>) -> anyhow::Result<Vec<u8>> {
+    let version = at.map_or_else(String::new, |at| format!("?at={}", escaped(at).replace('/', "%2F")));
+    remote.http.send("GET", &format!("{}/files{}{version}", remote.sandbox()?, escaped(path)), &[], b"")?.bytes()
+}
+
+fn put(remote: &Remote<'_>, host: &Path, to: Option<&str>) -> anyhow::Result<Code> {
+    let name = host.file_name().map(|name| name.to_string_lossy().into_owned());
+    let target = match (to, name) {
+        (Some(to), _) => guest(to),
+        (None, Some(name)) if host != Path::new("-") => guest(&name),
+        _ => return Err(Hinted::error("no name in the sandbox given", "name the file: `fs put - /path`")),
+    };
+    let mut files = Vec::new();
+    if host == Path::new("-") {
+        let mut content = Vec::new();
+        std::io::stdin().read_to_end(&mut content)?;
+        files.push((target, content));
+    } else {
+        let failed = || format!("cannot read `{}`", host.display());
+        let is_directory = std::fs::metadata(host).with_context(failed)?.is_dir();
+        let mut left = vec![(host.to_owned(), target)];
+        while let Some((host, target)) = left.pop() {
+            if !is_directory || !host.is_dir() {
+                files.push((target, std::fs::read(&host).with_context(failed)?));
+                continue;
+            }
+            for entry in std::fs::read_dir(&host).with_context(failed)? {
+                let entry = entry?;
+                // Links and devices of this machine stay here.
+                if entry.file_type()?.is_dir() || entry.file_type()?.is_file() {
+                    left.push((entry.path(), format!("{target}/{}", entry.file_name().to_string_lossy())));
+                }
+            }
+        }
+    }
+    let rows: Vec<Value> = files
+        .iter()
+        .map(|(path, content)| json!({ "path": path, "content": STANDARD.encode(content), "encoding": "base64" }))
+        .collect();
+    quiet(remote, "write_files", json!({ "files": rows }))
+}
+
+fn get(remote: &Remote<'_>, path: &str, to: Option<&Path>, at: Option<&str>) -> anyhow::Result<Code> {
+    if to == Some(Path::new("-")) {
+        remote.printer.bytes(&read(remote, path, at)?)?;
+        return Ok(Code::Success);
+    }
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("root");
+    let target = match to {
+        Some(to) if to.is_dir() => to.join(name),
+        Some(to) => to.to_owned(),
+        None => PathBuf::from(name),
+    };
+    let found = remote.act("find_files", &json!({ "path": path, "at": at }))?;
+    anyhow::ensure!(found["truncated"] != true, "the directory has too many files: get its parts");
+    for row in found["found"].as_array().into_iter().flatten() {
+        let inner = text(row, "path").strip_prefix(path).unwrap_or_default().trim_start_matches('/');
+        // A name that leads out of the target is not ours to write.
+        anyhow::ensure!(Path::new(inner).components().all(|part| matches!(part, Component::Normal(_))), "invalid path `{inner}`");
+        let place = if inner.is_empty() { target.clone() } else { target.join(inner) };
+        let failed = || format!("cannot write `{}`", place.display());
+        match text(row, "type") {
+            "directory" => std::fs::create_dir_all(&place).with_context(failed)?,
+            "file" => std::fs::write(&place, read(remote, text(row, "path"), at)?).with_context(failed)?,
+            _ => {}
+        }
+    }
+    Ok(Code::Success)
+}

@@ -1,0 +1,44 @@
+//! What an embedding program sees when an MCP server cannot be used. A tool that fails is not here: the guest gets an exception.
+
+/// Why MCP servers cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The configuration makes no sense.
+    #[error("invalid MCP configuration: {0}")]
+    Invalid(String),
+    /// A server cannot be started or reached, or does not speak the protocol.
+    #[error("cannot use the MCP server `{name}`: {reason}")]
+    Server {
+        /// The server's name in the configuration.
+        name: String,
+        /// Why not, with the end of what the program wrote to standard error.
+        reason: String,
+    },
+    /// The sandbox refused.
+    #[error(transparent)]
+    Sandbox(#[from] runtime::Error),
+}
+
+impl Error {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid(_) => {
+                Some("a server is `{\"command\": …, \"args\": […], \"env\": {…}}` or `{\"url\": \"http://…\", \"headers\": {…}}`")
+            }
+            Self::Server { .. } => Some("run the server's command by hand: it must answer on standard output"),
+            Self::Sandbox(_) => None,
+        }
+    }
+}
+
+impl From<Error> for runtime::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Sandbox(error) => error,
+            other => Self::Invalid(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What kind of trouble an error is, for interfaces that have few words for it: a status of HTTP, an exit code, a class of exceptions.
+
+use sqlite_fs::FsError;
+
+use super::Error;
+
+/// What kind of trouble it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A path, a key or a version does not exist.
+    NotFound,
+    /// Something has the name already, or is not empty.
+    Exists,
+    /// A file or a key has another version than the caller has seen.
+    Stale,
+    /// Two sides have changed the same.
+    Conflict,
+    /// A policy, a hook or a read-only place does not allow it.
+    Denied,
+    /// One file, value or command is larger than a limit allows.
+    TooLarge,
+    /// The sandbox has no room left.
+    Full,
+    /// Another command or process has the sandbox.
+    Busy,
+    /// The caller stopped it.
+    Interrupted,
+    /// What the caller gave is invalid.
+    Invalid,
+    /// A file is not a sandbox, is damaged, or was made by a newer version.
+    Foreign,
+    /// The host's own trouble.
+    Internal,
+}
+
+impl Error {
+    /// What kind of trouble it is.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let error = sandbox.fs().read("/missing").unwrap_err();
+    /// assert_eq!(error.kind(), sandlite_runtime::ErrorKind::NotFound);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Database(error) => of_database(error),
+            Self::Source { source, .. } => of_file(*source),
+            Self::Refused(_) => ErrorKind::Denied,
+            Self::CommandTooLong { .. } => ErrorKind::TooLarge,
+            Self::TooLarge { limit: presets::LimitName::Disk, .. } => ErrorKind::Full,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Stale { .. } => ErrorKind::Stale,
+            Self::Conflict { .. } | Self::Conflicts { .. } => ErrorKind::Conflict,
+            Self::Limit(_)
+            | Self::Policy(_)
+            | Self::Mount { .. }
+            | Self::Invalid(_)
+            | Self::NotInstalled { .. }
+            | Self::Program { .. }
+            | Self::Git(_)
+            | Self::HostBridge { .. } => ErrorKind::Invalid,
+            Self::Guest { .. }
+            | Self::Engine { .. }
+            | Self::Cache { .. }
+            | Self::HostFile { .. }
+            | Self::Input { .. }
+            | Self::Sum { .. }
+            | Self::Thread(_) => ErrorKind::Internal,
+        }
+    }
+}
+
+fn of_database(error: &sqlite_fs::Error) -> ErrorKind {
+    use sqlite_fs::Error as E;
+    match error {
+        E::Fs { source, .. } => of_file(*source),
+        E::Node(source) => of_file(*source),
+        E::Locked { .. } | E::Busy | E::LockedElsewhere(_) => ErrorKind::Busy,
+        E::ReadOnly => ErrorKind::Denied,
+        E::Interrupted => ErrorKind::Interrupted,
+        E::Foreign { .. } | E::Tampered { .. } | E::TooNew { .. } | E::Damaged(_) | E::NotADatabase | E::Refused { .. } => {
+            ErrorKind::Foreign
+        }
+        E::NoVersion { .. } => ErrorKind::NotFound,
+        E::Conflict { .. } => ErrorKind::Stale,
+        E::Invalid { .. } => ErrorKind::Invalid,
+        E::Quota { .. } => ErrorKind::Full,
+        _ => ErrorKind::Internal,
+    }
+}
+
+fn of_file(error: FsError) -> ErrorKind {
+    match error {
+        FsError::NoEntry | FsError::Unknown => ErrorKind::NotFound,
+        FsError::Exists | FsError::NotEmpty => ErrorKind::Exists,
+        FsError::NotPermitted | FsError::Access | FsError::ReadOnly => ErrorKind::Denied,
+        FsError::FileTooBig => ErrorKind::TooLarge,
+        FsError::NoSpace => ErrorKind::Full,
+        FsError::Busy => ErrorKind::Busy,
+        FsError::Interrupted => ErrorKind::Interrupted,
+        FsError::Stale => ErrorKind::Stale,
+        FsError::Damaged => ErrorKind::Foreign,
+        FsError::Io => ErrorKind::Internal,
+        _ => ErrorKind::Invalid,
+    }
+}

@@ -1,0 +1,3 @@
+module sandlite
+
+go 1.19

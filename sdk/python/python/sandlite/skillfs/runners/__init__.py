@@ -1,0 +1,21 @@
+"""``skillfs.runners``: agents over a sandbox, with the loop of :mod:`sandlite.runner`."""
+
+from __future__ import annotations
+
+from .base import AgentResult, AgentRunner, RunnerProvider
+from .providers import AnthropicProvider, ModelProvider
+from .types import RUNNER_REGISTRY, MainRunner, SearchMatch, SearchResult, SearchRunner, create_runner
+
+__all__ = [
+    "AgentResult",
+    "AgentRunner",
+    "AnthropicProvider",
+    "MainRunner",
+    "ModelProvider",
+    "RUNNER_REGISTRY",
+    "RunnerProvider",
+    "SearchMatch",
+    "SearchResult",
+    "SearchRunner",
+    "create_runner",
+]

@@ -1,0 +1,126 @@
+//! `POST /mcp`: the Model Context Protocol on one of the tenant's sandboxes, with the same keys, turns and quotas as every route.
+
+use std::sync::{Arc, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use runtime::actions::Audience;
+
+use super::app::App;
+use super::auth::{self, Caller};
+use super::problem::Problem;
+use super::sandboxes::{bytes, named};
+use crate::http::only;
+use crate::mcp::{Service, Settings};
+use crate::message::{LARGEST, Shape};
+
+/// The sandbox of a client that names none.
+const MAIN: &str = "main";
+/// Views of one sandbox that have a service of their own at a time.
+const MOST_VIEWS: usize = 16;
+/// Largest answer.
+const LARGEST_ANSWER: usize = 64 << 20;
+
+/// The route; it needs a key as those below `/v1` do.
+pub(super) fn routes(app: &App) -> Router<App> {
+    Router::new()
+        .route("/mcp", post(serve))
+        .layer(axum::extract::DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(app.clone(), auth::require))
+}
+
+// Without those that make sandboxes: here they have ids, quotas and routes of their own.
+fn tools() -> Vec<String> {
+    let in_sandboxes = runtime::actions::actions().iter().filter(|action| action.audience == Audience::Models);
+    let on_skills = skills::actions::actions().iter().filter(|action| action.audience == Audience::Models);
+    in_sandboxes.map(|action| action.name.to_owned()).chain(on_skills.map(|action| action.name.to_owned())).collect()
+}
+
+async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let bytes = read(&parts.headers, body).await?;
+    let shape = Shape::of(&bytes);
+    if let Some(fault) = shape.fault() {
+        return Err(Problem::bad_request(fault.as_str()));
+    }
+    let calls = shape.method().as_deref() == Some("tools/call");
+    if calls {
+        app.require_fuel(&caller.tenant)?;
+    }
+    let id = parts.headers.get("x-sandbox-id").map(|id| id.to_str().unwrap_or("").to_owned());
+    let asking = caller.clone();
+    let (service, slot) = app
+        .blocking(move |app| {
+            let id = match id {
+                Some(id) => id,
+                None => named(app, &asking, MAIN)?.id,
+            };
+            let (row, slot) = app.opened().find(app, &asking, &id)?;
+            let mut services = slot.services.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(service) = services.get(&asking.view) {
+                return Ok((service.clone(), Arc::clone(&slot)));
+            }
+            // What a service keeps of a view is little, and made again when it is needed.
+            if services.len() >= MOST_VIEWS {
+                services.clear();
+            }
+            let sandbox = slot.open(app, &row, &asking)?;
+            let limits = sandbox.limits().clone();
+            let mut settings = Settings::new(app.host().clone(), limits);
+            settings.tools = Some(tools());
+            settings.skills = Some(app.tenant(&asking.tenant)?.skills().clone());
+            let service = Service::new(sandbox, settings).map_err(|error| Problem::internal(&error))?;
+            services.insert(asking.view.clone(), service.clone());
+            drop(services);
+            Ok((service, slot))
+        })
+        .await?;
+    let busy = || Problem::limited("too many requests of this tenant are waiting", 1);
+    if calls {
+        // Given back when the call has ended, which may be after this request.
+        parts.extensions.insert(Arc::new(app.admission().turn(&caller.tenant).await.map_err(|_| busy())?));
+    }
+    parts.extensions.insert(service.load().take(shape.weight()).ok_or_else(busy)?);
+    parts.extensions.insert(Arc::clone(&slot));
+    let answer = protocol(service).handle(Request::from_parts(parts, Full::new(bytes))).await;
+    let (parts, body) = answer.into_parts();
+    let body = http_body_util::Limited::new(body, LARGEST_ANSWER).collect().await;
+    let body = body.map_err(|error| Problem::internal(&*error))?.to_bytes();
+    if calls {
+        slot.touch();
+        let message: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let fuel = message["result"]["structuredContent"]["usage"]["fuel"].as_u64().unwrap_or(0);
+        app.metrics().run("mcp", "done", fuel);
+        app.blocking(move |app| Ok(app.catalog().spend(&caller.tenant, fuel)?)).await?;
+    }
+    Ok(Response::from_parts(parts, Body::from(body)).into_response())
+}
+
+async fn read(headers: &HeaderMap, body: Body) -> Result<bytes::Bytes, Problem> {
+    let kind = only(headers, &CONTENT_TYPE).unwrap_or_default();
+    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        let text = "the body must be application/json";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", text));
+    }
+    bytes(headers, body, LARGEST).await
+}
+
+// Host names and origins were checked at the door; a second list here would have to be kept equal to it (T-NET-01, T-NET-02).
+fn protocol(service: Service) -> StreamableHttpService<Service, NeverSessionManager> {
+    let mut config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .disable_allowed_hosts()
+        .with_max_request_body_bytes(LARGEST);
+    config.sse_retry = None;
+    StreamableHttpService::new(move || Ok(service.clone()), Arc::default(), config)
+}

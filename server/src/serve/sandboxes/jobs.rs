@@ -1,0 +1,175 @@
+//! Runs that nobody waits for: begun with `Prefer: respond-async`, looked at later. They are gone with the server.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, StatusCode};
+use runtime::Cancel;
+use serde_json::{Value, json};
+
+use super::input::Names;
+use super::opened::Opened;
+use crate::serve::app::App;
+use crate::serve::auth::Caller;
+use crate::serve::catalog::new_id;
+use crate::serve::clock::{now, rfc3339};
+use crate::serve::problem::Problem;
+
+/// Jobs of one tenant that are kept, ended ones included.
+const MOST: usize = 1000;
+/// Jobs of one tenant that have not ended.
+const MOST_RUNNING: usize = 256;
+/// How long the result of a job is kept, in milliseconds.
+const KEPT: i64 = 3_600_000;
+
+/// Every job.
+#[derive(Default)]
+pub(super) struct Jobs(Mutex<BTreeMap<u64, Arc<Job>>>);
+
+/// One job.
+pub(super) struct Job {
+    id: String,
+    tenant: String,
+    view: Option<String>,
+    sandbox: String,
+    action: String,
+    created_at: i64,
+    cancel: Cancel,
+    ended: Mutex<Option<Ended>>,
+}
+
+struct Ended {
+    at: i64,
+    was_cancelled: bool,
+    result: Result<Value, Value>,
+}
+
+impl Jobs {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Job>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a job.
+    pub(super) fn begin(&self, caller: &Caller, sandbox: &str, action: &str, cancel: Cancel) -> Result<Arc<Job>, Problem> {
+        let mut table = self.table();
+        let oldest = now() - KEPT;
+        table.retain(|_, job| !job.ended_before(oldest));
+        let own: Vec<(u64, bool)> = table
+            .iter()
+            .filter(|(_, job)| job.tenant == caller.tenant)
+            .map(|(number, job)| (*number, job.is_running()))
+            .collect();
+        if own.iter().filter(|(_, is_running)| *is_running).count() >= MOST_RUNNING {
+            return Err(Problem::limited("too many jobs of this tenant are running", 1));
+        }
+        if own.len() >= MOST
+            && let Some((first, _)) = own.iter().find(|(_, is_running)| !is_running)
+        {
+            table.remove(first);
+        }
+        let job = Arc::new(Job {
+            id: new_id(),
+            tenant: caller.tenant.clone(),
+            view: caller.view.clone(),
+            sandbox: sandbox.to_owned(),
+            action: action.to_owned(),
+            created_at: now(),
+            cancel,
+            ended: Mutex::default(),
+        });
+        let number = table.last_key_value().map_or(0, |(last, _)| last + 1);
+        table.insert(number, Arc::clone(&job));
+        Ok(job)
+    }
+
+    fn find(&self, caller: &Caller, names: &Names) -> Result<Arc<Job>, Problem> {
+        let (sandbox, id) = (names.get("id"), names.get("job"));
+        let found = self.table().values().find(|job| job.id == id && job.sandbox == sandbox && job.is_of(caller)).cloned();
+        found.ok_or_else(|| Problem::not_found("job"))
+    }
+
+    /// Forgets the jobs of a sandbox.
+    pub(super) fn forget(&self, sandbox: &str) {
+        self.table().retain(|_, job| job.sandbox != sandbox);
+    }
+}
+
+impl Job {
+    fn ended(&self) -> MutexGuard<'_, Option<Ended>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_running(&self) -> bool {
+        self.ended().is_none()
+    }
+
+    fn ended_before(&self, at: i64) -> bool {
+        self.ended().as_ref().is_some_and(|ended| ended.at < at)
+    }
+
+    // What a view was shown is for that view.
+    fn is_of(&self, caller: &Caller) -> bool {
+        self.tenant == caller.tenant && self.view == caller.view
+    }
+
+    /// Keeps what became of it.
+    pub(super) fn end(&self, done: Result<Value, Problem>) {
+        let result = done.map_err(|problem| problem.body());
+        *self.ended() = Some(Ended { at: now(), was_cancelled: self.cancel.is_killed(), result });
+    }
+
+    fn describe(&self) -> Value {
+        let mut described = json!({
+            "job": self.id, "action": self.action, "status": "running", "created_at": rfc3339(self.created_at), "finished_at": null,
+        });
+        if let (Some(ended), Some(fields)) = (&*self.ended(), described.as_object_mut()) {
+            let (status, name, value) = match &ended.result {
+                Ok(result) => ("done", "result", result),
+                Err(error) => ("failed", "error", error),
+            };
+            fields.insert("status".to_owned(), json!(if ended.was_cancelled { "cancelled" } else { status }));
+            fields.insert("finished_at".to_owned(), json!(rfc3339(ended.at)));
+            fields.insert(name.to_owned(), value.clone());
+        }
+        described
+    }
+
+    /// 202, with where to look.
+    pub(super) fn accepted(&self) -> Response {
+        let body = json!({ "job": self.id, "status": "running" });
+        let mut response = (StatusCode::ACCEPTED, Json(body)).into_response();
+        if let Ok(place) = HeaderValue::from_str(&format!("/v1/sandboxes/{}/jobs/{}", self.sandbox, self.id)) {
+            response.headers_mut().insert(http::header::LOCATION, place);
+        }
+        response.headers_mut().insert("preference-applied", HeaderValue::from_static("respond-async"));
+        response
+    }
+}
+
+/// `GET /v1/sandboxes/{id}/jobs`.
+pub(super) async fn list(State(app): State<App>, caller: Caller, names: Names) -> Result<Json<Value>, Problem> {
+    let row = Opened::row(&app, &caller, names.get("id"))?;
+    let jobs = app.opened().jobs.table();
+    let items: Vec<Value> = jobs
+        .values()
+        .rev()
+        .filter(|job| job.sandbox == row.id && job.is_of(&caller))
+        .take(200)
+        .map(|job| job.describe())
+        .collect();
+    Ok(Json(json!({ "items": items, "next_cursor": null })))
+}
+
+/// `GET /v1/sandboxes/{id}/jobs/{job}`.
+pub(super) async fn show(State(app): State<App>, caller: Caller, names: Names) -> Result<Json<Value>, Problem> {
+    Ok(Json(app.opened().jobs.find(&caller, &names)?.describe()))
+}
+
+/// `DELETE /v1/sandboxes/{id}/jobs/{job}`.
+pub(super) async fn cancel(State(app): State<App>, caller: Caller, names: Names) -> Result<StatusCode, Problem> {
+    app.opened().jobs.find(&caller, &names)?.cancel.kill();
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,340 @@
+//! The sandboxes that are held open: at most so many, the least recently used is closed first, and none that is in use.
+//!
+//! Knows nothing of HTTP. A [`Slot`] is taken before the catalog is asked for the sandbox's row, so that whoever removes the row afterwards
+//! finds the slot and waits for it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use runtime::{Cancel, Preset, Sandbox};
+use tokio::sync::{OwnedMutexGuard, watch};
+
+use super::jobs::Jobs;
+use super::quota::Stored;
+use crate::mcp::Service;
+use crate::serve::app::App;
+use crate::serve::auth::Caller;
+use crate::serve::catalog::SandboxRow;
+use crate::serve::clock::now;
+use crate::serve::problem::Problem;
+
+/// How often the moment of the last use is written: not at every request.
+const USED_EVERY: i64 = 60_000;
+/// How long a command of another handle is waited for.
+const WAIT: Duration = Duration::from_secs(10);
+/// Requests that wait for their turn in one sandbox.
+const MOST_WAITING: usize = 256;
+/// How long requests in a sandbox that is removed have to end.
+const LAST_WORDS: Duration = Duration::from_secs(30);
+/// How often it is looked whether they have.
+const LOOK: Duration = Duration::from_millis(5);
+/// The age from which on a file without a row is nobody's: those of sandboxes that are being made are younger.
+const ORPHAN: Duration = Duration::from_secs(3600);
+/// What SQLite and the runtime keep beside a database.
+const BESIDE: [&str; 5] = ["", "-journal", "-wal", "-shm", "-running"];
+
+/// The sandboxes that are held open, and what belongs to them.
+pub(crate) struct Opened {
+    most: usize,
+    /// When this server began, in milliseconds since 1970.
+    pub(crate) started: i64,
+    table: Mutex<HashMap<String, Arc<Slot>>>,
+    uses: AtomicU64,
+    /// Runs that nobody waits for.
+    pub(super) jobs: Jobs,
+    /// How much each tenant has stored.
+    pub(super) stored: Stored,
+    /// Files of each tenant that are being sent.
+    pub(super) downloads: Mutex<HashMap<String, usize>>,
+}
+
+/// A sandbox's place: closed, or open.
+pub(crate) struct Slot {
+    used: AtomicU64,
+    noted: AtomicI64,
+    sandbox: Mutex<Option<Sandbox>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+    waiting: AtomicUsize,
+    running: Mutex<HashMap<u64, Cancel>>,
+    last: AtomicU64,
+    changed: watch::Sender<u64>,
+    /// The protocol's services by view.
+    pub(in crate::serve) services: Mutex<HashMap<Option<String>, Service>>,
+}
+
+/// A run that is noted in its slot, until it is dropped.
+pub(crate) struct Noted {
+    slot: Arc<Slot>,
+    number: u64,
+}
+
+impl Opened {
+    pub(in crate::serve) fn new(most: usize) -> Self {
+        Self {
+            most: most.max(1),
+            started: now(),
+            table: Mutex::default(),
+            uses: AtomicU64::new(0),
+            jobs: Jobs::default(),
+            stored: Stored::default(),
+            downloads: Mutex::default(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Slot>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many are open.
+    pub(in crate::serve) fn len(&self) -> usize {
+        self.table().len()
+    }
+
+    /// Closes all of them.
+    pub(in crate::serve) fn close_all(&self) {
+        let closed = std::mem::take(&mut *self.table());
+        drop(closed);
+    }
+
+    /// A caller's sandbox and its slot; the same answer for one that does not exist and for one of another tenant (T-NET-05).
+    pub(crate) fn find(&self, app: &App, caller: &Caller, id: &str) -> Result<(SandboxRow, Arc<Slot>), Problem> {
+        let slot = self.slot(id);
+        match app.catalog().sandbox(&caller.tenant, id)? {
+            Some(row) => Ok((row, slot)),
+            None => {
+                let mut table = self.table();
+                // One for the table, one here: nobody else has it, and it was never opened.
+                if table
+                    .get(id)
+                    .is_some_and(|known| Arc::ptr_eq(known, &slot) && Arc::strong_count(known) == 2 && !slot.is_open())
+                {
+                    table.remove(id);
+                }
+                Err(Problem::not_found("sandbox"))
+            }
+        }
+    }
+
+    /// A caller's row alone, for what does not look into the sandbox.
+    pub(super) fn row(app: &App, caller: &Caller, id: &str) -> Result<SandboxRow, Problem> {
+        app.catalog().sandbox(&caller.tenant, id)?.ok_or_else(|| Problem::not_found("sandbox"))
+    }
+
+    fn slot(&self, id: &str) -> Arc<Slot> {
+        let mut table = self.table();
+        let slot = table.entry(id.to_owned()).or_insert_with(|| Arc::new(Slot::new()));
+        slot.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Arc::clone(slot)
+    }
+
+    // Closes those that were not used for longest until there is room for one more.
+    fn make_room(&self) -> Result<(), Problem> {
+        loop {
+            let mut table = self.table();
+            if table.len() <= self.most {
+                return Ok(());
+            }
+            // Those that were looked up and never opened take a place for nothing.
+            table.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.sandbox.try_lock().map_or(true, |held| held.is_some()));
+            if table.len() <= self.most {
+                return Ok(());
+            }
+            let idle = table.iter().filter(|(_, slot)| Arc::strong_count(slot) == 1);
+            let oldest = idle.min_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed)).map(|(id, _)| id.clone());
+            let Some(oldest) = oldest else {
+                return Err(Problem {
+                    retry_after: Some(1),
+                    ..Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "busy", "every sandbox that may be open is in use")
+                });
+            };
+            let closed = table.remove(&oldest);
+            drop(table);
+            // Outside the lock: closing a database takes a while.
+            drop(closed);
+        }
+    }
+
+    /// Forgets a sandbox whose row is gone, kills what runs in it and waits for its end.
+    pub(super) async fn forget(&self, id: &str) {
+        let Some(slot) = self.table().remove(id) else { return };
+        let services: Vec<Service> =
+            slot.services.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, service)| service).collect();
+        for service in services {
+            service.stop().await;
+        }
+        let until = tokio::time::Instant::now() + LAST_WORDS;
+        while Arc::strong_count(&slot) > 1 && tokio::time::Instant::now() < until {
+            slot.running().values().for_each(Cancel::kill);
+            tokio::time::sleep(LOOK).await;
+        }
+        let _ = tokio::task::spawn_blocking(move || drop(slot)).await;
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            used: AtomicU64::new(0),
+            noted: AtomicI64::new(0),
+            sandbox: Mutex::default(),
+            turn: Arc::default(),
+            waiting: AtomicUsize::new(0),
+            running: Mutex::default(),
+            last: AtomicU64::new(0),
+            changed: watch::channel(0).0,
+            services: Mutex::default(),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Sandbox>> {
+        self.sandbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_open(&self) -> bool {
+        self.held().is_some()
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<u64, Cancel>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sandbox as the caller sees it, opened if it is closed. Reads files: only on a thread that may wait.
+    pub(crate) fn open(&self, app: &App, row: &SandboxRow, caller: &Caller) -> Result<Sandbox, Problem> {
+        let sandbox = {
+            let mut held = self.held();
+            match &*held {
+                Some(sandbox) => sandbox.clone(),
+                None => {
+                    app.opened().make_room()?;
+                    held.insert(open(app, row)?).clone()
+                }
+            }
+        };
+        let at = now();
+        if at - self.noted.load(Ordering::Relaxed) > USED_EVERY {
+            self.noted.store(at, Ordering::Relaxed);
+            app.catalog().use_sandbox(&row.id)?;
+        }
+        seen_by(sandbox, caller)
+    }
+
+    /// Waits for the turn to change something: waiting here costs no thread and none of a command's time.
+    pub(crate) async fn turn(&self) -> Result<OwnedMutexGuard<()>, Problem> {
+        struct Waiting<'a>(&'a AtomicUsize);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        if before >= MOST_WAITING {
+            return Err(Problem::limited("too many requests wait for their turn in this sandbox", 1));
+        }
+        Ok(Arc::clone(&self.turn).lock_owned().await)
+    }
+
+    /// Notes a run, so that it can be killed when the sandbox is removed.
+    pub(crate) fn note(self: &Arc<Self>, cancel: &Cancel) -> Noted {
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        self.running().insert(number, cancel.clone());
+        Noted { slot: Arc::clone(self), number }
+    }
+
+    /// Says that something may have changed.
+    pub(crate) fn touch(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Hears when something may have changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.slot.running().remove(&self.number);
+    }
+}
+
+/// The file of a sandbox: its name is the random id alone.
+pub(super) fn file(app: &App, tenant: &str, id: &str) -> Result<PathBuf, Problem> {
+    Ok(app.tenant(tenant)?.directory("sandboxes")?.join(format!("{id}.db")))
+}
+
+/// What a sandbox of a preset may use on this server.
+pub(super) fn limits(app: &App, preset: &str) -> Result<runtime::Limits, Problem> {
+    let preset: Preset =
+        preset.parse().map_err(|_| Problem::bad_request("invalid `preset`: expected strict, normal or permissive"))?;
+    Ok(preset.limits().tighter_of(&app.config().limits))
+}
+
+fn open(app: &App, row: &SandboxRow) -> Result<Sandbox, Problem> {
+    let mut builder = builder(app, row)?.database(file(app, &row.tenant, &row.id)?);
+    if let Some(base) = &row.base {
+        builder = builder.base(file(app, &row.tenant, base)?);
+    }
+    Ok(builder.open()?)
+}
+
+/// How a sandbox of this row is opened, without its file.
+pub(super) fn builder(app: &App, row: &SandboxRow) -> Result<runtime::Builder, Problem> {
+    Ok(Sandbox::builder().host(app.host()).custom_limits(limits(app, &row.preset)?).wait(WAIT))
+}
+
+/// The sandbox as the key's view has it.
+fn seen_by(sandbox: Sandbox, caller: &Caller) -> Result<Sandbox, Problem> {
+    let Some(view) = &caller.view else { return Ok(sandbox) };
+    let (principal, labels) = view.split_once(':').unwrap_or((view, ""));
+    let labels = labels.split(',').map(str::trim).filter(|label| !label.is_empty());
+    sandbox.view(principal, labels).map_err(|_| Problem::forbidden("the view of this key is invalid: make another key"))
+}
+
+/// Bytes of a sandbox's files on the disk.
+#[expect(clippy::disallowed_methods, reason = "the size of the server's own files")]
+pub(super) fn size(database: &Path) -> u64 {
+    let length = |suffix: &&str| std::fs::metadata(beside(database, suffix)).map_or(0, |metadata| metadata.len());
+    ["", "-wal"].iter().map(length).sum()
+}
+
+/// Removes a sandbox's file and what is beside it.
+#[expect(clippy::disallowed_methods, reason = "the server's own files")]
+pub(super) fn remove(database: &Path) -> std::io::Result<()> {
+    for suffix in BESIDE {
+        match std::fs::remove_file(beside(database, suffix)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Removes files that no row knows, as a server that was killed leaves them.
+#[expect(clippy::disallowed_methods, reason = "the server's own files")]
+pub(super) fn sweep(app: &App, tenant: &str) -> Result<(), Problem> {
+    for entry in std::fs::read_dir(app.tenant(tenant)?.directory("sandboxes")?)?.flatten() {
+        let path = entry.path();
+        let is_old = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok())
+            .is_some_and(|age| age > ORPHAN);
+        let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once(".db")).map(|(id, _)| id);
+        let Some(id) = id.filter(|_| is_old) else { continue };
+        if !app.catalog().knows_sandbox(id)? {
+            remove(&file(app, tenant, id)?)?;
+        }
+    }
+    Ok(())
+}

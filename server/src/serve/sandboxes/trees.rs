@@ -1,0 +1,140 @@
+//! `/v1/sandboxes/{id}/tree/{path}`: a directory as a tar archive, out and in.
+
+use std::io::BufWriter;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use runtime::{Cancel, Content, FileType, Sandbox};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::files::{Download, as_download, look, path_of};
+use super::input::{self, Names, Spooled};
+use super::tar::{self, Entry, Kind};
+use crate::serve::app::App;
+use crate::serve::auth::Caller;
+use crate::serve::problem::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct At {
+    at: Option<String>,
+}
+
+/// `GET /v1/sandboxes/{id}/tree/{path}`.
+pub(super) async fn pack(State(app): State<App>, caller: Caller, names: Names, uri: Uri) -> Result<Response, Problem> {
+    let query: At = input::query(&uri)?;
+    let path = path_of(&names);
+    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let download = Download::begin(&app, &row.tenant)?;
+    let top = path.clone();
+    let (file, length) = app
+        .run(&caller.clone(), Cancel::default(), move |app| {
+            let sandbox = look(app, &caller, &row, &slot, query.at.as_deref())?;
+            let mut out = BufWriter::new(tempfile::tempfile_in(app.tenant(&row.tenant)?.directory("outgoing")?)?);
+            write(&sandbox, &top, &mut out)?;
+            let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+            let length = file.metadata()?.len();
+            Ok((file, length))
+        })
+        .await?;
+    let mut response = download.body(file, length).into_response();
+    as_download(&mut response, &format!("{}.tar", path.rsplit('/').next().unwrap_or_default()), "application/x-tar");
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    Ok(response)
+}
+
+// Named pipes and devices have nothing to be packed.
+fn write(sandbox: &Sandbox, top: &str, out: &mut impl std::io::Write) -> Result<(), Problem> {
+    let files = sandbox.fs();
+    if !files.metadata(top)?.is_dir() {
+        return Err(Problem::bad_request("this is not a directory: GET /v1/sandboxes/{id}/files/{path} returns a file"));
+    }
+    let above = top.trim_end_matches('/');
+    for found in files.walk(top)? {
+        let Some(path) = found.path.strip_prefix(above).map(|path| path.trim_start_matches('/')).filter(|path| !path.is_empty())
+        else {
+            continue;
+        };
+        let stat = found.stat;
+        let kind = match stat.file_type() {
+            FileType::Directory => Kind::Directory,
+            FileType::File => Kind::File { offset: 0, size: stat.size },
+            FileType::Symlink => Kind::Link(files.read_link(&found.path)?),
+            _ => continue,
+        };
+        let entry = Entry { path: path.to_owned(), kind, mode: stat.mode & 0o7777, modified: stat.mtime };
+        tar::write_header(out, &entry)?;
+        if let Kind::File { size, .. } = entry.kind {
+            let written = files.read_to(&found.path, &mut *out)?;
+            if written != size {
+                return Err(Problem::conflict("a file changed while the tree was packed: try again"));
+            }
+            tar::pad(out, size)?;
+        }
+    }
+    tar::finish(out)?;
+    Ok(out.flush()?)
+}
+
+/// `PUT /v1/sandboxes/{id}/tree/{path}`.
+pub(super) async fn unpack(
+    State(app): State<App>,
+    caller: Caller,
+    names: Names,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let path = path_of(&names);
+    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let archive = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
+    let turn = slot.turn().await?;
+    let asking = caller.clone();
+    let done = app.run(&asking, Cancel::default(), move |app| {
+        let _turn = turn;
+        app.require_room(&row.tenant, archive.len())?;
+        let entries = tar::entries(archive.len(), |at, length| archive.part(at, length)).map_err(Problem::bad_request)?;
+        let sandbox = slot.open(app, &row, &caller)?;
+        let count = entries.len();
+        read(&sandbox, &path, entries, &archive)?;
+        slot.touch();
+        Ok(count)
+    });
+    let count = done.await?;
+    Ok((StatusCode::OK, axum::Json(json!({ "entries": count }))).into_response())
+}
+
+// Files in one transaction, and before all else: what does not fit leaves nothing behind.
+fn read(sandbox: &Sandbox, top: &str, entries: Vec<Entry>, archive: &Spooled) -> Result<(), Problem> {
+    let (mut files, mut directories, mut links, mut programs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let above = top.trim_end_matches('/');
+    for entry in entries {
+        let path = format!("{above}/{}", entry.path);
+        match entry.kind {
+            Kind::File { offset, size } => {
+                if entry.mode & 0o111 != 0 {
+                    programs.push((path.clone(), entry.mode));
+                }
+                files.push((path, Content::new(archive.part(offset, size)).announced(size)));
+            }
+            Kind::Directory => directories.push(path),
+            Kind::Link(target) => links.push((path, target)),
+        }
+    }
+    directories.push(if above.is_empty() { "/".to_owned() } else { above.to_owned() });
+    let fs = sandbox.fs();
+    if !files.is_empty() {
+        fs.write_all(files)?;
+    }
+    fs.create_dirs(&directories)?;
+    for (path, target) in links {
+        fs.symlink(&target, &path)?;
+    }
+    for (path, mode) in programs {
+        fs.set_permissions(&path, mode)?;
+    }
+    Ok(())
+}

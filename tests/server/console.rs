@@ -1,0 +1,44 @@
+//! The console in a real browser: `tests/console/console.test.mjs` clicks through it.
+//!
+//! It needs `node`, Chromium (the variable `CHROMIUM`, or `/usr/bin/chromium`) and the npm package `playwright-core`, looked for below
+//! the directory that the variable `PLAYWRIGHT_CORE` names and in `node_modules` of the repository.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::clients::{has, packed};
+use super::http::Server;
+
+fn playwright() -> Option<PathBuf> {
+    let named = std::env::var_os("PLAYWRIGHT_CORE").map(PathBuf::from);
+    let places = named.into_iter().chain([Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/playwright-core")]);
+    let found = places.map(|place| place.join("index.mjs")).find(|file| file.exists());
+    if found.is_none() {
+        eprintln!("SKIPPED: playwright-core is not installed; name its directory in PLAYWRIGHT_CORE");
+    }
+    found
+}
+
+#[test]
+fn a_person_can_use_the_console_and_hostile_content_cannot() {
+    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".to_owned());
+    let (true, Some(playwright)) = (has("node", "--version"), playwright()) else { return };
+    if !Path::new(&chromium).exists() {
+        eprintln!("SKIPPED: {chromium} does not exist; name Chromium in CHROMIUM");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(&[]);
+    let mut test = Command::new("node");
+    test.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/console/console.test.mjs"))
+        .arg(format!("http://{}", server.address))
+        .arg(&server.key)
+        .arg(packed("multi-file-output", directory.path()))
+        .env("CHROMIUM", &chromium)
+        .env("PLAYWRIGHT_CORE", &playwright)
+        .env("PROFILE", directory.path().join("profile"));
+    let output = test.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    assert!(out.ends_with("all passed\n"), "{out}\n{err}");
+}

@@ -1,0 +1,82 @@
+//! A server that is killed in the middle of its work: what it has acknowledged is there, and nothing stays locked.
+//!
+//! `SANDLITE_CYCLES` is how often it is killed: 5 by default, 100 in the long form.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::http::Server;
+
+const CLIENTS: usize = 4;
+
+#[test]
+fn every_acknowledged_write_survives_a_server_that_is_killed() {
+    let cycles: usize = std::env::var("SANDLITE_CYCLES").ok().and_then(|cycles| cycles.parse().ok()).unwrap_or(5);
+    let mut server = Server::start(&[]);
+    let ids: Vec<String> = (0..CLIENTS)
+        .map(|number| {
+            let made = server.post("/v1/sandboxes", &json!({ "name": format!("crash-{number}") })).expect(201);
+            made.json()["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let acknowledged: Mutex<BTreeMap<(usize, String), String>> = Mutex::default();
+    let made: Mutex<Vec<String>> = Mutex::default();
+    for cycle in 0..cycles {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for (client, id) in ids.iter().enumerate() {
+                let (server, stop, acknowledged, made) = (&server, &stop, &acknowledged, &made);
+                scope.spawn(move || {
+                    let mut number = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        number += 1;
+                        let (name, content) = (format!("c{cycle}-{number}"), format!("{client} {cycle} {number}"));
+                        let is_run = number % 3 == 0;
+                        let answer = if is_run {
+                            let command = json!({ "command": format!("printf '%s' '{content}' > /{name}") });
+                            server.try_json("POST", &format!("/v1/sandboxes/{id}/actions/bash"), &command)
+                        } else {
+                            server.try_send("PUT", &format!("/v1/sandboxes/{id}/files/{name}"), content.as_bytes())
+                        };
+                        if answer.is_some_and(|status| status < 300) {
+                            acknowledged.lock().unwrap().insert((client, name), content);
+                        }
+                        if number % 10 == 0
+                            && let Some(answer) = server.try_answer("POST", "/v1/sandboxes", b"{}")
+                            && answer.status == 201
+                        {
+                            made.lock().unwrap().push(answer.json()["id"].as_str().unwrap().to_owned());
+                        }
+                    }
+                });
+            }
+            // Some work in each cycle, however slow the machine is.
+            let before = acknowledged.lock().unwrap().len();
+            while acknowledged.lock().unwrap().len() < before + 10 {
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+            server.kill();
+            stop.store(true, Ordering::Relaxed);
+        });
+        server.restart();
+        for ((client, name), content) in acknowledged.lock().unwrap().iter() {
+            let found = server.get(&format!("/v1/sandboxes/{}/files/{name}", ids[*client]));
+            assert_eq!((found.status, found.text()), (200, content.clone()), "cycle {cycle}: {name}");
+        }
+        for id in made.lock().unwrap().drain(..) {
+            server.get(&format!("/v1/sandboxes/{id}")).expect(200);
+            server.delete(&format!("/v1/sandboxes/{id}")).expect(204);
+        }
+        // Nothing stays locked: each sandbox can be written at once.
+        for id in &ids {
+            let command = json!({ "command": "echo free" });
+            let ran = server.post(&format!("/v1/sandboxes/{id}/actions/bash"), &command).expect(200);
+            assert_eq!(ran.json()["stdout"], "free\n");
+        }
+    }
+    assert!(acknowledged.lock().unwrap().len() >= cycles * 10);
+}

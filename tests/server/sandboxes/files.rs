@@ -1,0 +1,141 @@
+//! Files and trees of a sandbox as bytes.
+
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use super::super::http::{Answer, Server};
+use super::{bash, created};
+
+struct Box {
+    server: Server,
+    id: String,
+}
+
+impl Box {
+    fn new() -> Self {
+        let server = Server::start(&[]);
+        let id = created(&server, json!({}));
+        Self { server, id }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.server.send(&format!("{method} /v1/sandboxes/{}/{path}", self.id), Some(&self.server.key), headers, body)
+    }
+}
+
+#[test]
+fn a_file_is_written_read_and_deleted_with_tags() {
+    let sandbox = Box::new();
+    let first = sandbox.send("PUT", "files/d/a.html", &[], b"<b>0123456789</b>").expect(201);
+    let tag = first.header("etag").unwrap().to_owned();
+    let read = sandbox.send("GET", "files/d/a.html", &[], b"").expect(200);
+    assert_eq!((read.body.as_slice(), read.header("etag")), (&b"<b>0123456789</b>"[..], Some(tag.as_str())));
+    // T-NET-07: never a page of ours.
+    assert_eq!(read.header("content-type"), Some("application/octet-stream"));
+    assert_eq!(read.header("content-disposition"), Some("attachment; filename=\"a.html\""));
+    assert_eq!(read.header("x-content-type-options"), Some("nosniff"));
+    assert!(read.header("content-security-policy").unwrap().contains("sandbox"));
+    assert_eq!(sandbox.send("GET", "files/d/a.html", &[("If-None-Match", &tag)], b"").expect(304).body, b"");
+    let head = sandbox.send("HEAD", "files/d/a.html", &[], b"").expect(200);
+    assert_eq!((head.header("content-length"), head.body.len()), (Some("17"), 0));
+    let part = sandbox.send("GET", "files/d/a.html", &[("Range", "bytes=3-5")], b"").expect(206);
+    assert_eq!((part.body.as_slice(), part.header("content-range")), (&b"012"[..], Some("bytes 3-5/17")));
+    let none = sandbox.send("GET", "files/d/a.html", &[("Range", "bytes=99-")], b"").expect(416);
+    assert_eq!(none.header("content-range"), Some("bytes */17"));
+
+    sandbox.send("PUT", "files/d/a.html", &[("If-None-Match", "*")], b"new").expect(412);
+    let second = sandbox.send("PUT", "files/d/a.html", &[("If-Match", &tag)], b"two").expect(204);
+    assert_ne!(second.header("etag"), Some(tag.as_str()));
+    sandbox.send("PUT", "files/d/a.html", &[("If-Match", &tag)], b"three").expect(412);
+    sandbox.send("DELETE", "files/d/a.html", &[("If-Match", &tag)], b"").expect(412);
+    sandbox.send("PUT", "files/missing", &[("If-Match", "*")], b"x").expect(412);
+    assert_eq!(sandbox.send("GET", "files/d/a.html?at=HEAD~1", &[], b"").expect(200).body, b"<b>0123456789</b>");
+    assert_eq!(bash(&sandbox.server, &sandbox.id, "cat /d/a.html")["stdout"], "two");
+
+    sandbox.send("GET", "files/d", &[], b"").expect(400);
+    sandbox.send("DELETE", "files/d", &[], b"").expect(409);
+    sandbox.send("DELETE", "files/d?recursive=true", &[], b"").expect(204);
+    sandbox.send("DELETE", "files/d", &[], b"").expect(404);
+    sandbox.send("PUT", "files/usr/x/y", &[("If-Match", "nonsense")], b"").expect(400);
+}
+
+#[test]
+fn large_files_go_both_ways_and_in_parts() {
+    let sandbox = Box::new();
+    let large: Vec<u8> = (0..6_000_000u32).map(|number| (number % 251) as u8).collect();
+    let tag = sandbox.send("PUT", "files/large", &[], &large).expect(201).header("etag").unwrap().to_owned();
+    let read = sandbox.send("GET", "files/large", &[], b"").expect(200);
+    assert!(read.body == large && read.header("etag") == Some(tag.as_str()));
+    let part = sandbox.send("GET", "files/large", &[("Range", "bytes=5000000-5000099")], b"").expect(206);
+    assert_eq!(part.body, &large[5_000_000..5_000_100]);
+    let late = sandbox.send("GET", "files/large", &[("Range", "bytes=0-9"), ("If-Range", "\"other\"")], b"").expect(200);
+    assert_eq!(late.body.len(), large.len());
+}
+
+fn tar(arguments: &[&str], directory: &std::path::Path, input: Option<&[u8]>) -> Vec<u8> {
+    use std::io::Write as _;
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    let mut child =
+        Command::new("tar").args(arguments).current_dir(directory).stdin(stdin).stdout(Stdio::piped()).spawn().unwrap();
+    if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+        stdin.write_all(input).unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    output.stdout
+}
+
+#[test]
+fn trees_go_both_ways_through_the_systems_tar() {
+    let sandbox = Box::new();
+    let directory = tempfile::tempdir().unwrap();
+    let long = format!("{}/{}", "d".repeat(200), "f".repeat(200));
+    for (path, content) in [("a/one.txt", "1"), ("a/run.sh", "#!/bin/bash\necho ran"), (long.as_str(), "long")] {
+        std::fs::create_dir_all(directory.path().join(path).parent().unwrap()).unwrap();
+        std::fs::write(directory.path().join(path), content).unwrap();
+    }
+    std::fs::create_dir(directory.path().join("empty")).unwrap();
+    std::os::unix::fs::symlink("one.txt", directory.path().join("a/link")).unwrap();
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(directory.path().join("a/run.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    for format in ["--format=gnu", "--format=pax"] {
+        let archive = tar(&["-c", format, "."], directory.path(), None);
+        sandbox.send("PUT", "tree/in", &[("Content-Type", "application/x-tar")], &archive).expect(200);
+        let script = format!("cat /in/a/link; /in/a/run.sh; cat '/in/{long}'; ls -d /in/empty; rm -r /in");
+        assert_eq!(bash(&sandbox.server, &sandbox.id, &script)["stdout"], "1ran\nlong/in/empty\n", "{format}");
+    }
+    let archive = tar(&["-c", "."], directory.path(), None);
+    sandbox.send("PUT", "tree/in", &[], &archive).expect(200);
+    let out = sandbox.send("GET", "tree/in", &[], b"").expect(200);
+    assert_eq!(out.header("content-type"), Some("application/x-tar"));
+    let unpacked = tempfile::tempdir().unwrap();
+    tar(&["-x"], unpacked.path(), Some(&out.body));
+    assert_eq!(std::fs::read_to_string(unpacked.path().join(&long)).unwrap(), "long");
+    assert_eq!(std::fs::read_link(unpacked.path().join("a/link")).unwrap(), std::path::Path::new("one.txt"));
+    assert!(unpacked.path().join("empty").is_dir());
+    let whole = sandbox.send("GET", "tree/", &[], b"").expect(200);
+    assert!(whole.body.windows(12).any(|window| window == b"in/a/one.txt"));
+    sandbox.send("GET", "tree/in/a/one.txt", &[], b"").expect(400);
+    sandbox.send("GET", "tree/missing", &[], b"").expect(404);
+}
+
+// T-NET-07: nothing is written of an archive that has one hostile entry.
+#[test]
+fn an_archive_that_leads_out_is_refused_whole() {
+    let sandbox = Box::new();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("good"), "x").unwrap();
+    std::os::unix::fs::symlink("/etc", directory.path().join("out")).unwrap();
+    let hostile = [
+        tar(&["-c", "good", "out"], directory.path(), None),
+        tar(&["-c", "--transform=s,good,../../evil,", "-P", "good"], directory.path(), None),
+        tar(&["-c", "--transform=s,good,/evil,", "-P", "good"], directory.path(), None),
+        b"not a tar archive".repeat(100),
+    ];
+    for archive in hostile {
+        let answer = sandbox.send("PUT", "tree/in", &[], &archive).expect(400);
+        assert!(answer.text().contains("refused"), "{}", answer.text());
+        sandbox.send("GET", "files/in/good", &[], b"").expect(404);
+    }
+}

@@ -1,0 +1,121 @@
+//! Quotas, lifetimes, and requests that are sent twice.
+
+use serde_json::json;
+
+use super::super::http::Server;
+use super::{act, bash, created};
+
+#[test]
+fn quotas_are_answered_with_what_and_when() {
+    let server = Server::start(&["sandboxes-of-tenant=2", "fuel-per-hour=1"]);
+    let id = created(&server, json!({}));
+    created(&server, json!({}));
+    let refused = server.post("/v1/sandboxes", &json!({})).expect(429);
+    assert_eq!(refused.json()["details"]["quota"], "sandboxes");
+    assert!(refused.header("retry-after").is_some());
+    bash(&server, &id, "true");
+    let refused = act(&server, &id, "bash", json!({ "command": "true" })).expect(429);
+    assert_eq!(refused.json()["details"]["quota"], "fuel_per_hour");
+    let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=3601).contains(&seconds), "{seconds}");
+    // Reading costs no fuel, and another tenant has its own.
+    act(&server, &id, "list_files", json!({ "path": "/" })).expect(200);
+    let other = server.key_of("other", "consumer");
+    server.send("POST /v1/sandboxes", Some(&other), &[("Content-Type", "application/json")], b"{}").expect(201);
+}
+
+#[test]
+fn a_tenant_that_has_no_room_left_can_read_and_delete() {
+    let server = Server::start(&["bytes-of-tenant=400KB"]);
+    let id = created(&server, json!({}));
+    let path = format!("/v1/sandboxes/{id}/files/large");
+    let put = |bytes: usize| server.send(&format!("PUT {path}"), Some(&server.key), &[], &vec![7; bytes]);
+    put(1000).expect(201);
+    let refused = put(900_000).expect(429);
+    assert_eq!(refused.json()["details"]["quota"], "bytes");
+    assert_eq!(server.get(&path).expect(200).body.len(), 1000);
+    server.delete(&format!("/v1/sandboxes/{id}")).expect(204);
+}
+
+#[test]
+fn a_preset_is_never_wider_than_the_servers() {
+    let server = Server::start(&["preset=strict"]);
+    let id = created(&server, json!({ "preset": "permissive" }));
+    let limited = bash(&server, &id, "for i in {1..101}; do :; done");
+    assert_eq!((&limited["status"], &limited["limit"]["name"]), (&json!("limit"), &json!("loop_iterations")));
+    let too_large = server.send(&format!("PUT /v1/sandboxes/{id}/files/x"), Some(&server.key), &[], &vec![7; 17 << 20]);
+    assert_eq!(too_large.error(), (413, "too_large".to_owned()));
+}
+
+#[test]
+fn a_request_that_is_sent_twice_is_done_once() {
+    let server = Server::start(&[]);
+    let id = created(&server, json!({}));
+    let key = [("Idempotency-Key", "one")];
+    let path = format!("/v1/sandboxes/{id}/actions/bash");
+    let run = |key: &[(&str, &str)], command: &str| server.with_json("POST", &path, key, &json!({ "command": command }));
+    let first = run(&key, "echo x >> /log; wc -l < /log").expect(200);
+    let again = run(&key, "echo x >> /log; wc -l < /log").expect(200);
+    assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
+    assert_eq!(first.text(), again.text());
+    assert_eq!(bash(&server, &id, "wc -l < /log")["stdout"].as_str().unwrap().trim(), "1");
+    assert_eq!(run(&key, "echo other").error(), (422, "idempotency_mismatch".to_owned()));
+    run(&[("Idempotency-Key", "")], "true").expect(400);
+    // A refusal is an answer, too; another tenant and another key have keys of their own.
+    let missing = [("Idempotency-Key", "two")];
+    let made = server.with_json("POST", "/v1/sandboxes", &missing, &json!({ "name": "once" })).expect(201);
+    let same = server.with_json("POST", "/v1/sandboxes", &missing, &json!({ "name": "once" })).expect(201);
+    assert_eq!((made.text(), made.header("location")), (same.text(), same.header("location")));
+    let other = server.key_of("other", "consumer");
+    let headers = [("Content-Type", "application/json"), ("Idempotency-Key", "two")];
+    let theirs = server.send("POST /v1/sandboxes", Some(&other), &headers, b"{\"name\":\"once\"}").expect(201);
+    assert_ne!(theirs.json()["id"], made.json()["id"]);
+    let colleague = server.key_of("default", "consumer");
+    assert_eq!(server.send("POST /v1/sandboxes", Some(&colleague), &headers, b"{\"name\":\"once\"}").status, 422);
+}
+
+#[test]
+fn a_request_that_is_under_way_is_not_begun_again() {
+    let server = Server::start(&[]);
+    let id = created(&server, json!({}));
+    let path = format!("/v1/sandboxes/{id}/actions/bash");
+    let run = || server.with_json("POST", &path, &[("Idempotency-Key", "k")], &json!({ "command": "echo x >> /log; sleep 1" }));
+    let statuses: Vec<(u16, bool)> = std::thread::scope(|scope| {
+        let both = [(); 4].map(|()| {
+            scope.spawn(|| {
+                let answer = run();
+                (answer.status, answer.header("idempotency-replayed").is_some())
+            })
+        });
+        both.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|(status, replayed)| *status == 200 && !replayed).count(), 1, "{statuses:?}");
+    assert!(statuses.iter().all(|(status, _)| [200, 409].contains(status)), "{statuses:?}");
+    assert_eq!(bash(&server, &id, "wc -l < /log")["stdout"].as_str().unwrap().trim(), "1");
+}
+
+#[test]
+fn a_sandbox_whose_time_is_over_is_gone_with_its_file() {
+    let server = Server::start(&[]);
+    let id = created(&server, json!({ "ttl_seconds": 1, "name": "short" }));
+    let began = std::time::Instant::now();
+    while server.get(&format!("/v1/sandboxes/{id}")).status != 404 || !server.files_named(&id).is_empty() {
+        assert!(began.elapsed().as_secs() < 60);
+    }
+    assert!(began.elapsed().as_millis() > 900);
+    created(&server, json!({ "name": "short" }));
+}
+
+#[test]
+fn few_sandboxes_are_open_and_all_of_them_work() {
+    let server = Server::start(&["open-sandboxes=3"]);
+    let ids: Vec<String> = (0..10).map(|number| created(&server, json!({ "files": { "/n": number.to_string() } }))).collect();
+    for _ in 0..2 {
+        for (number, id) in ids.iter().enumerate() {
+            assert_eq!(bash(&server, id, "cat /n")["stdout"], number.to_string());
+        }
+    }
+    let open = server.send("GET /metrics", None, &[], b"").text();
+    let open = open.lines().find_map(|line| line.strip_prefix("sandlite_open_sandboxes ")).unwrap().to_owned();
+    assert!(open.parse::<u64>().unwrap() <= 3, "{open}");
+}

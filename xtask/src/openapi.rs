@@ -1,0 +1,106 @@
+//! `cargo xtask openapi`: requests made from the server's own document, by Schemathesis, against the running server.
+//!
+//! No answer may be a fault of the server, have an undocumented status or content type, or not fit its schema. Says SKIPPED where the
+//! package cannot be installed.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::run::{cargo, output, root, run, step, target};
+use crate::{Fallible, Outcome};
+
+const PACKAGE: &str = "schemathesis>=4,<5";
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+/// Requests of each operation, where the command line does not say.
+const EXAMPLES: &str = "20";
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Tries every operation with so many requests.
+pub(crate) fn check(args: &[String]) -> Outcome {
+    let examples = args.first().map_or(EXAMPLES, String::as_str);
+    let Some(program) = installed()? else {
+        println!("SKIPPED: Schemathesis cannot be installed here");
+        return Ok(());
+    };
+    step("building the server");
+    run(cargo().args(["build", "--release", "--workspace", "--bin", "sandlite"]), "install Rust")?;
+    let directory = target().join("openapi");
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory)?;
+    let (_server, address, key) = start(&directory)?;
+    step("asking");
+    let mut schemathesis = Command::new(program);
+    schemathesis.current_dir(&directory).args([
+        "run",
+        &format!("http://{address}/openapi.json"),
+        "--url",
+        &format!("http://{address}"),
+    ]);
+    schemathesis.args(["--header", &format!("Authorization: Bearer {key}"), "--checks", CHECKS, "--max-examples", examples]);
+    schemathesis.args([
+        "--phases",
+        "examples,coverage,fuzzing",
+        "--continue-on-failure",
+        "--no-shrink",
+        "--request-timeout",
+        "60",
+    ]);
+    schemathesis.args(["--suppress-health-check", "all", "--warnings", "off", "--seed", "1"]);
+    run(&mut schemathesis, "it was installed just now")
+}
+
+fn installed() -> Fallible<Option<PathBuf>> {
+    let place = target().join("openapi-venv");
+    let program = place.join("bin/schemathesis");
+    if !program.exists() {
+        step("installing Schemathesis");
+        run(Command::new("python3").args(["-m", "venv"]).arg(&place), "install Python")?;
+        let installed = output(Command::new(place.join("bin/pip")).args(["install", "--quiet", PACKAGE]), "install pip");
+        if installed.is_err() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(program))
+}
+
+fn start(directory: &std::path::Path) -> Fallible<(Server, String, String)> {
+    let program = root().join("target/release/sandlite");
+    let program = if program.exists() { program } else { target().join("release/sandlite") };
+    let mut command = Command::new(program);
+    command.current_dir(directory).args([
+        "serve",
+        "--data",
+        "data",
+        "--listen",
+        "127.0.0.1:0",
+        "--set",
+        "log=off",
+        "--preset",
+        "strict",
+    ]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let stderr = child.stderr.take().ok_or("the server has no standard error")?;
+    let server = Server(child);
+    let (mut lines, mut key, mut address) = (BufReader::new(stderr).lines(), String::new(), None);
+    for line in lines.by_ref() {
+        let line = line?;
+        if let Some((_, text)) = line.split_once("not shown again: ") {
+            key = text.trim().to_owned();
+        }
+        if let Some((_, text)) = line.split_once("listening on http://") {
+            address = Some(text.trim().to_owned());
+            break;
+        }
+    }
+    std::thread::spawn(move || lines.for_each(drop));
+    Ok((server, address.ok_or("the server did not start")?, key))
+}
