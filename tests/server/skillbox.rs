@@ -222,6 +222,20 @@ fn executions_are_listed_in_pages() {
 }
 
 #[test]
+fn a_tenant_that_has_used_its_fuel_runs_nothing_more_in_this_hour() {
+    let server = Server::start(&["fuel-per-hour=1"]);
+    server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
+    server.run(&json!({ "skill": "echo" }));
+    for body in [json!({ "skill": "echo" }), json!({ "skill": "echo", "async": true })] {
+        let answer = server.post("/v1/executions", &body);
+        assert_eq!(answer.error(), (429, "limit_exceeded".to_owned()));
+        assert!(answer.header("retry-after").is_some());
+    }
+    let command = json!({ "command": "true" });
+    assert_eq!(server.with_json("POST", "/v1/sandbox/execute", &[("X-Session-ID", "s")], &command).status, 429);
+}
+
+#[test]
 fn runs_are_counted_by_how_they_ended() {
     let server = Server::start(&[]);
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);

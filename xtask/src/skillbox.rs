@@ -37,10 +37,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 pub(crate) fn run_if_there() -> Outcome {
     match env::var("SANDLITE_SKILLBOX") {
         Ok(directory) => run(&[directory]),
-        Err(_) => {
-            println!("    SKIPPED: no checkout of devs-group/skillbox (name one with SANDLITE_SKILLBOX)");
-            Ok(())
-        }
+        Err(_) => crate::skips::skip("xtask::skillbox", "no checkout of devs-group/skillbox: name one with SANDLITE_SKILLBOX"),
     }
 }
 

@@ -121,6 +121,7 @@ impl Order {
     fn new(app: &App, tenant: &str, asked: Asked, body: &[u8]) -> Result<Self, Problem> {
         let skill = asked.skill.filter(|skill| !skill.is_empty()).ok_or_else(|| Problem::bad_request("`skill` is required"))?;
         require_name(&skill)?;
+        app.require_fuel(tenant)?;
         let version = asked.version.filter(|version| !matches!(version.as_str(), "" | "latest"));
         let tenant = app.tenant(tenant)?;
         let version = match version {
@@ -181,7 +182,9 @@ impl Order {
             }
             Err(error) => return Err(error.into()),
         };
-        app.metrics().run("skill", result.status.as_str(), result.usage.as_ref().map_or(0, |usage| usage.fuel));
+        let fuel = result.usage.as_ref().map_or(0, |usage| usage.fuel);
+        app.metrics().run("skill", result.status.as_str(), fuel);
+        app.catalog().spend(&tenant.name, fuel)?;
         let files = artifacts::keep(app, &tenant, &new.id, &result)?;
         if let Some(session) = &new.session {
             sessions::keep(app, &tenant, session, result.left()?)?;
