@@ -90,7 +90,7 @@ fn a_run_returns_its_output_as_it_was_written_and_its_files_without_a_key() {
     assert_eq!(archive.header("content-type"), Some("application/octet-stream"));
     assert_eq!(archive.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(untar(&archive.body), [("nested/page.html".to_owned(), "<script>alert(1)</script>\n".to_owned())]);
-    // An address that was changed is no address, of whatever there is or is not.
+    // A changed address is invalid, for an execution that exists as for one that does not.
     for changed in
         [path.replace("signature=", "signature=0"), path.replace("expires=", "expires=9"), path.replace(id, &"0".repeat(36))]
     {

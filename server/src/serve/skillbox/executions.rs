@@ -323,7 +323,7 @@ pub(super) async fn list(
         Some(after) => after,
         None => None,
     };
-    // One more than asked for tells whether there is a next page.
+    // One more than asked for: if it is there, there is a next page.
     let filter = ExecutionFilter { skill: query.skill, status: query.status, after, limit: limit + 1 };
     let mut rows = app.blocking(move |app| Ok(app.catalog().executions(&caller.tenant, &filter)?)).await?;
     let has_more = i64::try_from(rows.len()).unwrap_or(i64::MAX) > limit;
