@@ -67,9 +67,11 @@ pub struct Request {
     sink: Option<Sink>,
 }
 
+type Listener = dyn Fn(&[u8]) + Send + Sync;
+
 /// Where the output of a run goes while it runs.
 #[derive(Clone)]
-struct Sink(Arc<dyn Fn(&[u8]) + Send + Sync>);
+struct Sink(Arc<Listener>);
 
 impl std::fmt::Debug for Sink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

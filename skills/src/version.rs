@@ -55,7 +55,7 @@ pub fn next_patch(version: &str) -> Option<String> {
 pub fn with_version(skill: &str, version: &str) -> String {
     let mut lines: Vec<&str> = skill.split_inclusive('\n').collect();
     let is_fence = |line: &&str| line.trim_end() == "---";
-    let end = lines.iter().skip(1).position(|line| is_fence(line)).map(|at| at + 1);
+    let end = lines.iter().skip(1).position(&is_fence).map(|at| at + 1);
     let (true, Some(end)) = (lines.first().is_some_and(is_fence), end) else { return skill.to_owned() };
     let named = format!("version: \"{version}\"\n");
     match lines.iter().take(end).position(|line| line.starts_with("version:")) {
