@@ -94,7 +94,7 @@ Examples:
   sandlite --db agent.db fs put ./src /work       copy a directory in
   sandlite --db agent.db history                  list what ran and how it ended
   sandlite --db agent.db export snapshot.db       write a compact copy to share
-  sandlite --server URL --key KEY bash -c ls      on a sandbox of a server; see `sandlite --server --help`
+  sandlite --server URL --key KEY bash -c ls      use a sandbox on a server
 ";
 
 /// Options that every verb accepts.

@@ -16,7 +16,7 @@ use runtime::{Cancel, Stream};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Bash, Diff, Global, History, HistoryVerb, Kv, KvVerb, Python, RunOptions, Server, Verb};
-use crate::exit::Code;
+use crate::exit::{Code, SIGPIPE};
 use crate::printer::{Hinted, Printer};
 use http::{Http, escaped};
 
@@ -180,7 +180,7 @@ impl Remote<'_> {
         let body = Value::Object(arguments).to_string();
         let mut code = None;
         let response = self.http.send("POST", &format!("{}/actions/{action}", self.sandbox()?), &headers, body.as_bytes())?;
-        response.events(|kind, data| {
+        let ended = response.events(|kind, data| {
             let piece = match data["base64"].as_str() {
                 Some(base64) => STANDARD.decode(base64).context("invalid event of the server")?,
                 None => text(data, "text").as_bytes().to_vec(),
@@ -199,7 +199,11 @@ impl Remote<'_> {
             }
             anyhow::ensure!(!cancel.is_killed(), "nobody reads the output");
             Ok(())
-        })?;
+        });
+        if cancel.is_killed() {
+            return Ok(Code::Signal(SIGPIPE));
+        }
+        ended?;
         code.context("the server ended the stream before the command")
     }
 

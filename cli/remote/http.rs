@@ -28,13 +28,12 @@ pub(super) struct Http {
 
 /// A response whose body is still to be read.
 pub(super) struct Response {
-    pub(super) status: u16,
-    headers: Vec<(String, String)>,
+    status: u16,
     body: Body,
 }
 
 /// The bytes of a body, as they come.
-pub(super) struct Body {
+struct Body {
     stream: BufReader<TcpStream>,
     length: Length,
 }
@@ -107,7 +106,7 @@ impl Response {
             _ if status == 204 || status == 304 => Length::Known(0),
             _ => Length::UntilEnd,
         };
-        Ok(Self { status, headers, body: Body { stream, length } })
+        Ok(Self { status, body: Body { stream, length } })
     }
 
     fn checked(self) -> anyhow::Result<Self> {
@@ -122,10 +121,6 @@ impl Response {
             401 => Err(Hinted::error(message, "pass a key with `--key` or in SANDLITE_KEY")),
             _ => Err(anyhow::anyhow!("{message} (HTTP {status})")),
         }
-    }
-
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     pub(super) fn bytes(self) -> anyhow::Result<Vec<u8>> {
@@ -265,7 +260,13 @@ mod tests {
     fn events_have_a_name_and_data() {
         let stream = "HTTP/1.1 200 OK\r\n\r\n: beat\n\nevent: stdout\ndata: {\"text\": \"a\"}\n\nevent: result\ndata: {}\n\n";
         let mut seen = Vec::new();
-        answered(stream).unwrap().events(|name, data| Ok(seen.push(format!("{name} {data}")))).unwrap();
+        answered(stream)
+            .unwrap()
+            .events(|name, data| {
+                seen.push(format!("{name} {data}"));
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(seen, [r#"stdout {"text":"a"}"#, "result {}"]);
         assert_eq!(escaped("/a b/ü#?"), "/a%20b/%C3%BC%23%3F");
     }

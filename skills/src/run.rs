@@ -67,11 +67,11 @@ pub struct Request {
     sink: Option<Sink>,
 }
 
-type Listener = dyn Fn(&[u8]) + Send + Sync;
+type Print = dyn Fn(&[u8]) + Send + Sync;
 
 /// Where the output of a run goes while it runs.
 #[derive(Clone)]
-struct Sink(Arc<Listener>);
+struct Sink(Arc<Print>);
 
 impl std::fmt::Debug for Sink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

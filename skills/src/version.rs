@@ -54,9 +54,8 @@ pub fn next_patch(version: &str) -> Option<String> {
 #[must_use]
 pub fn with_version(skill: &str, version: &str) -> String {
     let mut lines: Vec<&str> = skill.split_inclusive('\n').collect();
-    let is_fence = |line: &&str| line.trim_end() == "---";
-    let end = lines.iter().skip(1).position(&is_fence).map(|at| at + 1);
-    let (true, Some(end)) = (lines.first().is_some_and(is_fence), end) else { return skill.to_owned() };
+    let end = lines.iter().skip(1).position(|line| line.trim_end() == "---").map(|at| at + 1);
+    let (true, Some(end)) = (lines.first().is_some_and(|line| line.trim_end() == "---"), end) else { return skill.to_owned() };
     let named = format!("version: \"{version}\"\n");
     match lines.iter().take(end).position(|line| line.starts_with("version:")) {
         Some(at) => drop(lines.splice(at..=at, [named.as_str()])),
