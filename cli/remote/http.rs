@@ -260,7 +260,13 @@ mod tests {
     fn events_have_a_name_and_data() {
         let stream = "HTTP/1.1 200 OK\r\n\r\n: beat\n\nevent: stdout\ndata: {\"text\": \"a\"}\n\nevent: result\ndata: {}\n\n";
         let mut seen = Vec::new();
-        answered(stream).unwrap().events(|name, data| Ok(seen.push(format!("{name} {data}")))).unwrap();
+        answered(stream)
+            .unwrap()
+            .events(|name, data| {
+                seen.push(format!("{name} {data}"));
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(seen, [r#"stdout {"text":"a"}"#, "result {}"]);
         assert_eq!(escaped("/a b/ü#?"), "/a%20b/%C3%BC%23%3F");
     }

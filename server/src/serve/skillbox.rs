@@ -93,7 +93,7 @@ pub(super) async fn expire(app: App) {
     loop {
         tokio::time::sleep(SWEEP).await;
         // What cannot be stored now stays open, and is tried again.
-        let _ = app.blocking(|app| shells::expire(app)).await;
+        let _ = app.blocking(shells::expire).await;
     }
 }
 

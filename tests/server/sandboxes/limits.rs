@@ -82,7 +82,10 @@ fn a_request_that_is_under_way_is_not_begun_again() {
     let run = || server.with_json("POST", &path, &[("Idempotency-Key", "k")], &json!({ "command": "echo x >> /log; sleep 1" }));
     let statuses: Vec<(u16, bool)> = std::thread::scope(|scope| {
         let both = [(); 4].map(|()| {
-            scope.spawn(|| (|answer: super::Answer| (answer.status, answer.header("idempotency-replayed").is_some()))(run()))
+            scope.spawn(|| {
+                let answer = run();
+                (answer.status, answer.header("idempotency-replayed").is_some())
+            })
         });
         both.into_iter().map(|thread| thread.join().unwrap()).collect()
     });

@@ -30,6 +30,9 @@ pub(crate) enum Begun {
     Mismatch,
 }
 
+/// Fingerprint, status, headers and body of a stored answer.
+type Row = (Vec<u8>, Option<u16>, Option<String>, Option<Vec<u8>>);
+
 impl Catalog {
     /// Begins a request. One that was under way before `started`, when the server was another process, counts as never begun.
     pub(crate) fn begin_request(&self, tenant: &str, key: &str, print: &[u8], started: i64) -> rusqlite::Result<Begun> {
@@ -39,7 +42,7 @@ impl Catalog {
                        AND (created_at < ?3 OR (status IS NULL AND created_at < ?4))";
             transaction.prepare_cached(old)?.execute(params![tenant, key, at - KEPT, started])?;
             let known = "SELECT fingerprint, status, headers, body FROM idempotency WHERE tenant = ?1 AND key = ?2";
-            let known: Option<(Vec<u8>, Option<u16>, Option<String>, Option<Vec<u8>>)> = transaction
+            let known: Option<Row> = transaction
                 .prepare_cached(known)?
                 .query_row([tenant, key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
                 .optional()?;

@@ -298,7 +298,7 @@ fn seen_by(sandbox: Sandbox, caller: &Caller) -> Result<Sandbox, Problem> {
 #[expect(clippy::disallowed_methods, reason = "the size of the server's own files")]
 pub(super) fn size(database: &Path) -> u64 {
     let length = |suffix: &&str| std::fs::metadata(beside(database, suffix)).map_or(0, |metadata| metadata.len());
-    ["", "-wal"].iter().map(|suffix| length(suffix)).sum()
+    ["", "-wal"].iter().map(length).sum()
 }
 
 /// Removes a sandbox's file and what is beside it.
