@@ -44,6 +44,8 @@ const test = (name, work) => tests.push([name, work]);
 const tab = (name) => page.getByRole("navigation", { name: "Sandbox" }).getByRole("link", { name }).click();
 const nav = (name) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name }).click();
 const button = (name) => page.getByRole("button", { name, exact: true });
+const dialog = () => page.getByRole("dialog");
+const asked = (label) => dialog().getByLabel(label, { exact: true });
 const openBox = async (name) => {
   await nav("Sandboxes");
   await page.getByRole("link", { name, exact: true }).click();
@@ -78,15 +80,15 @@ test("a wrong key is refused and the right one signs in", async () => {
 
 test("a sandbox is created, forked and deleted", async () => {
   await button("New sandbox").click();
-  await page.getByLabel("Name").fill("made here");
-  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+  await asked("Name").fill("made here");
+  await dialog().getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { name: "made here" }).waitFor();
   await button("Fork").click();
-  await page.getByLabel("Name").fill("forked");
-  await page.getByRole("dialog").getByRole("button", { name: "Fork" }).click();
+  await asked("Name").fill("forked");
+  await dialog().getByRole("button", { name: "Fork" }).click();
   await page.getByRole("heading", { name: "forked" }).waitFor();
   await button("Delete").click();
-  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await dialog().getByRole("button", { name: "Delete" }).click();
   await page.getByRole("link", { name: "made here" }).waitFor();
   assert.equal(await page.getByRole("link", { name: "forked", exact: true }).count(), 0);
 });
@@ -108,8 +110,8 @@ test("a file is edited, and not over another's change", async () => {
   await button("Load theirs").click();
   await page.waitForFunction(() => document.querySelector("textarea.editor")?.value === "theirs\n");
   await button("New file").click();
-  await page.getByLabel("Name").fill("note.txt");
-  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+  await asked("Name").fill("note.txt");
+  await dialog().getByRole("button", { name: "Create" }).click();
   await page.getByLabel("Content of /note.txt").waitFor();
 });
 
@@ -168,11 +170,11 @@ test("the slider goes through the versions, and one is restored", async () => {
   await page.getByRole("button", { name: "live.txt" }).click();
   await page.locator("pre.patch", { hasText: "new" }).waitFor();
   await button("Restore").click();
-  await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
+  await dialog().getByRole("button", { name: "Restore" }).click();
   await page.getByText("Restored version").waitFor();
   assert.equal(await box.readText("/data/live.txt"), "new\n");
   await button("Undo").click();
-  await page.getByRole("dialog").getByRole("button", { name: "Undo" }).click();
+  await dialog().getByRole("button", { name: "Undo" }).click();
   await page.getByText("Undone.").waitFor();
   assert.equal(await box.readText("/data/live.txt"), "second\n");
 });
@@ -181,8 +183,8 @@ test("values are written and deleted", async () => {
   await openBox("weekly report");
   await tab("Values");
   await button("New").click();
-  await page.getByLabel("Key").fill("plan");
-  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+  await asked("Key").fill("plan");
+  await dialog().getByRole("button", { name: "Create" }).click();
   await page.getByLabel("Value of plan").fill('{"steps": [');
   await button("Save").click();
   await page.getByText("Invalid JSON").waitFor();
@@ -214,15 +216,15 @@ test("an admin makes and revokes keys", async () => {
   await nav("Account");
   await page.getByRole("img", { name: /Storage/ }).waitFor();
   await button("New key").click();
-  await page.getByLabel("Name").fill("guest");
-  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
-  const made = page.getByRole("dialog").getByLabel("Key");
+  await asked("Name").fill("guest");
+  await dialog().getByRole("button", { name: "Create" }).click();
+  const made = asked("Key");
   await made.waitFor();
   const text = await made.inputValue();
   assert.equal((await new Client(url, text).whoami()).role, "consumer");
-  await page.getByRole("dialog").getByRole("button", { name: "Copy and close" }).click();
+  await dialog().getByRole("button", { name: "Copy and close" }).click();
   await page.getByRole("button", { name: "Revoke guest" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await dialog().getByRole("button", { name: "Revoke" }).click();
   await page.getByText("Revoked.").waitFor();
   await assert.rejects(new Client(url, text).whoami(), { statusCode: 401 });
   await shot("account");
@@ -308,6 +310,7 @@ for (const [name, work] of tests) {
     failed += 1;
     console.log(`FAILED ${name}: ${error.stack}`);
     if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `failed-${failed}.png`) });
+    await page.reload().catch(() => {});
   }
 }
 await context.close();
