@@ -89,7 +89,7 @@ fn invalid_requests_are_refused_with_a_sentence() {
     check(server.get("/v1/sandboxes?cursor=x"), 400, "`cursor`");
     check(act(&server, &id, "nothing", json!({})), 404, "action not found");
     check(act(&server, &id, "apply", json!({ "directory": "/tmp" })), 404, "action not found");
-    check(act(&server, &id, "bash", json!({ "comand": "ls" })), 400, "comand");
+    check(act(&server, &id, "bash", json!({ "comand": "ls" })), 400, "`command`");
     check(act(&server, &id, "bash", json!([])), 400, "batches");
     check(act(&server, &id, "read_file", json!({ "path": "/missing" })), 404, "not_found");
     check(act(&server, &id, "write_file", json!({ "path": "/a", "content": "x", "expected_version": "y" })), 409, "conflict");

@@ -102,6 +102,11 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         app.metrics().run("mcp", "done", fuel);
         app.blocking(move |app| Ok(app.catalog().spend(&caller.tenant, fuel)?)).await?;
     }
+    // The protocol's own refusals are plain text.
+    let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    if parts.status.is_client_error() && !is_json {
+        return Err(Problem::new(parts.status, "protocol", String::from_utf8_lossy(&body).into_owned()));
+    }
     Ok(Response::from_parts(parts, Body::from(body)).into_response())
 }
 

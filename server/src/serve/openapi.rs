@@ -268,6 +268,13 @@ fn operation(route: &Route) -> Value {
         "operationId": route.operation, "summary": route.summary, "tags": [route.tag], "parameters": parameters, "responses": responses,
     });
     if let Some(content) = content(route.request) {
+        // Programs that know no other type for bytes know this one.
+        let content = match route.request {
+            Body::Bytes(kind) if kind != "multipart/form-data" => {
+                json!({ kind: content[kind], "application/octet-stream": content[kind] })
+            }
+            _ => content,
+        };
         let is_required = !matches!(route.operation, "createSandbox" | "forkSandbox" | "act");
         operation["requestBody"] = json!({ "required": is_required, "content": content });
     }

@@ -1,14 +1,14 @@
 //! Routes for those who run the server: health, metrics, keys, the audit log.
 
 use axum::Json;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{delete, get};
 use axum::{Router, extract::rejection::JsonRejection};
 use futures_util::FutureExt as _;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use super::auth::Caller;
 use super::catalog::{AuditRow, KeyRow, NewKey, Role};
 use super::clock;
 use super::problem::Problem;
+use super::sandboxes::query;
 
 /// Rows of a page of the audit log.
 const MOST_ROWS: usize = 1000;
@@ -120,8 +121,9 @@ struct Page {
     limit: Option<usize>,
 }
 
-async fn audit(State(app): State<App>, caller: Caller, Query(page): Query<Page>) -> Result<Json<Vec<AuditRow>>, Problem> {
+async fn audit(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Json<Vec<AuditRow>>, Problem> {
     caller.require(Role::Admin)?;
+    let page: Page = query(&uri)?;
     let (before, limit) = (page.before.unwrap_or(i64::MAX), page.limit.unwrap_or(100).min(MOST_ROWS));
     app.blocking(move |app| Ok(Json(app.catalog().audit_rows(&caller.tenant, before, limit)?))).await
 }

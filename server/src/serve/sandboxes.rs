@@ -24,7 +24,7 @@ use super::problem::Problem;
 use lifecycle::remove;
 
 pub(crate) use actions::offered;
-pub(crate) use input::bytes;
+pub(crate) use input::{bytes, query};
 pub(crate) use lifecycle::named;
 pub(crate) use opened::Opened;
 
