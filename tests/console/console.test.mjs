@@ -277,10 +277,21 @@ test("the keyboard reaches everything, and every control has a name", async () =
 test("it fits a phone and the dark", async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.emulateMedia({ colorScheme: "dark" });
-  for (const place of ["sandboxes", `sandboxes/${box.id}/files`, `sandboxes/${box.id}/terminal`, `sandboxes/${box.id}/versions`, "skills", "runs", "account"]) {
+  const places = [
+    ["sandboxes", "table"],
+    [`sandboxes/${box.id}/files`, ".list li[data-path]"],
+    [`sandboxes/${box.id}/terminal`, ".prompt textarea"],
+    [`sandboxes/${box.id}/timeline`, ".timeline li li"],
+    [`sandboxes/${box.id}/versions`, ".patch"],
+    [`sandboxes/${box.id}/values`, ".list button"],
+    ["skills", "table"],
+    ["skills/hostile/latest", "form textarea"],
+    ["runs", ".chart"],
+    ["account", ".meter"],
+  ];
+  for (const [place, content] of places) {
     await page.goto(`${url}/#/${place}`);
-    await page.locator("main h1").waitFor();
-    await page.waitForLoadState("networkidle").catch(() => {});
+    await page.locator(content).first().waitFor();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(wide <= 0, `${place} is ${wide} pixels too wide`);
     await shot(`phone-dark-${place.replaceAll("/", "-").replace(box.id, "box")}`);
