@@ -164,7 +164,7 @@ impl Remote<'_> {
         }
     }
 
-    // Runs a command; its output is passed on as it comes. Whoever interrupts this program closes the connection, which kills the command.
+    // Runs a command; its output is passed on as it comes. Interrupting this program closes the connection, which kills the command.
     fn stream(&self, action: &str, field: &str, what: &str, options: &RunOptions) -> anyhow::Result<Code> {
         let mut arguments = options_of(options)?;
         arguments.insert(field.to_owned(), json!(what));

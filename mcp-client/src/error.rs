@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration makes no sense.
+    /// The configuration is invalid.
     #[error("invalid MCP configuration: {0}")]
     Invalid(String),
     /// A server cannot be started or reached, or does not speak the protocol.

@@ -119,7 +119,7 @@ pub fn serve_http(service: Service, listen: Listen, ready: impl FnOnce(SocketAdd
     result
 }
 
-/// Waits until the process is told to end.
+/// Waits until the process receives a signal to end.
 pub(crate) async fn told_to_end() {
     let terminated = async {
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {

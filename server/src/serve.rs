@@ -54,7 +54,7 @@ pub struct Reports {
     pub line: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Serves clients until the process is told to end.
+/// Serves clients until the process receives a signal to end.
 ///
 /// # Errors
 ///

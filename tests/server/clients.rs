@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::http::Server;
+use super::skipped::skip;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether a program of this machine runs; says why a test is skipped if not.
+/// Returns whether a program of this machine runs, and reports the test as skipped if not.
 pub(super) fn has(program: &str, version: &str) -> bool {
     let found = Command::new(program).arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let is_there = found.is_ok_and(|status| status.success());
     if !is_there {
-        eprintln!("SKIPPED: `{program}` is not installed");
+        skip(&format!("`{program}` is not installed"));
     }
     is_there
 }

@@ -8,13 +8,14 @@ use std::process::Command;
 
 use super::clients::{has, packed};
 use super::http::Server;
+use super::skipped::skip;
 
 fn playwright() -> Option<PathBuf> {
     let named = std::env::var_os("PLAYWRIGHT_CORE").map(PathBuf::from);
     let places = named.into_iter().chain([Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/playwright-core")]);
     let found = places.map(|place| place.join("index.mjs")).find(|file| file.exists());
     if found.is_none() {
-        eprintln!("SKIPPED: playwright-core is not installed; name its directory in PLAYWRIGHT_CORE");
+        skip("playwright-core is not installed; name its directory in PLAYWRIGHT_CORE");
     }
     found
 }
@@ -24,8 +25,7 @@ fn a_person_can_use_the_console_and_hostile_content_cannot() {
     let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".to_owned());
     let (true, Some(playwright)) = (has("node", "--version"), playwright()) else { return };
     if !Path::new(&chromium).exists() {
-        eprintln!("SKIPPED: {chromium} does not exist; name Chromium in CHROMIUM");
-        return;
+        return skip(&format!("{chromium} does not exist; name Chromium in CHROMIUM"));
     }
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(&[]);

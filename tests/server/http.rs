@@ -90,7 +90,7 @@ impl Server {
         self.restart();
     }
 
-    /// Kills it, whoever waits for an answer.
+    /// Kills it, even if a client waits for an answer.
     pub(crate) fn kill(&self) {
         let killed = Command::new("kill").args(["-9", &self.child.id().to_string()]).status().unwrap();
         assert!(killed.success());

@@ -6,3 +6,5 @@ mod crash;
 mod http;
 mod sandboxes;
 mod skillbox;
+#[path = "../support/skipped.rs"]
+mod skipped;

@@ -18,7 +18,7 @@ mkdir -p "$SANDBOX_FILES_DIR/nested"
 echo '<script>alert(1)</script>' > "$SANDBOX_FILES_DIR/nested/page.html"
 "#;
 /// One that never ends.
-const ENDLESS: &str = "echo begun; while :; do :; done";
+const ENDLESS: &str = "echo begun; sleep 1000";
 
 fn skill(name: &str, version: &str, script: &str) -> Vec<File> {
     let head = format!("---\nname: {name}\nversion: \"{version}\"\ndescription: A test.\ntimeout: 60s\n---\n# Text\n\n");
@@ -90,7 +90,7 @@ fn a_run_returns_its_output_as_it_was_written_and_its_files_without_a_key() {
     assert_eq!(archive.header("content-type"), Some("application/octet-stream"));
     assert_eq!(archive.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(untar(&archive.body), [("nested/page.html".to_owned(), "<script>alert(1)</script>\n".to_owned())]);
-    // An address that was changed is no address, of whatever there is or is not.
+    // A changed address is invalid, for an execution that exists as for one that does not.
     for changed in
         [path.replace("signature=", "signature=0"), path.replace("expires=", "expires=9"), path.replace(id, &"0".repeat(36))]
     {
@@ -219,6 +219,20 @@ fn executions_are_listed_in_pages() {
     assert_eq!((ids("skill=b").0.len(), ids("status=failed").0.len(), ids("skill=a&status=success").0.len()), (1, 1, 3));
     assert_eq!(server.get("/v1/executions?cursor=x").error(), (400, "bad_request".to_owned()));
     assert_eq!(server.get("/v1/executions?limit=x").error(), (400, "bad_request".to_owned()));
+}
+
+#[test]
+fn a_tenant_that_has_used_its_fuel_runs_nothing_more_in_this_hour() {
+    let server = Server::start(&["fuel-per-hour=1"]);
+    server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
+    server.run(&json!({ "skill": "echo" }));
+    for body in [json!({ "skill": "echo" }), json!({ "skill": "echo", "async": true })] {
+        let answer = server.post("/v1/executions", &body);
+        assert_eq!(answer.error(), (429, "limit_exceeded".to_owned()));
+        assert!(answer.header("retry-after").is_some());
+    }
+    let command = json!({ "command": "true" });
+    assert_eq!(server.with_json("POST", "/v1/sandbox/execute", &[("X-Session-ID", "s")], &command).status, 429);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `cargo xtask skillbox DIR`: Skillbox's own example programs against `sandlite serve`.
 //!
 //! `DIR` is a checkout of devs-group/skillbox; it is not part of this repository. Its shell program is run from a copy whose address and
-//! directory of skills are those of this machine, its Python program and client as they are. They need `curl`, `zip` and `python3`.
+//! directory of skills are those of this machine, and whose `printf` is one that shells other than BusyBox's take; its Python program and
+//! client are run as they are. They need `curl`, `zip` and `python3`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -36,10 +37,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 pub(crate) fn run_if_there() -> Outcome {
     match env::var("SANDLITE_SKILLBOX") {
         Ok(directory) => run(&[directory]),
-        Err(_) => {
-            println!("    SKIPPED: no checkout of devs-group/skillbox (name one with SANDLITE_SKILLBOX)");
-            Ok(())
-        }
+        Err(_) => crate::skips::skip("xtask::skillbox", "no checkout of devs-group/skillbox: name one with SANDLITE_SKILLBOX"),
     }
 }
 
@@ -62,7 +60,7 @@ fn rewritten(script: &str, url: &str, skills: &Path) -> Fallible<String> {
         return Err("`run-examples.sh` is not the program that is known: its address or key differs".into());
     }
     let skills = skills.display();
-    let script = script.replace(ADDRESS, url);
+    let script = script.replace(ADDRESS, url).replace("printf \"---", "printf -- \"---");
     Ok(script.replace(" /skills/", &format!(" {skills}/")).replace("\"/skills/", &format!("\"{skills}/")))
 }
 
@@ -122,9 +120,8 @@ mod tests {
 
     #[test]
     fn the_program_is_rewritten_where_it_must_be() {
-        let script = "API_URL=\"http://api:8080\"\nK=sk-example-test-key\nup \"/skills/x\"\ncp -r /skills/x/* y\ncurl \"$API_URL/v1/skills/x\"\n";
-        let expected =
-            "API_URL=\"http://h:1\"\nK=sk-example-test-key\nup \"/d/x\"\ncp -r /d/x/* y\ncurl \"$API_URL/v1/skills/x\"\n";
+        let script = "API_URL=\"http://api:8080\"\nK=sk-example-test-key\nup \"/skills/x\"\ncp -r /skills/x/* y\ncurl \"$API_URL/v1/skills/x\"\nprintf \"---\\n\"\n";
+        let expected = "API_URL=\"http://h:1\"\nK=sk-example-test-key\nup \"/d/x\"\ncp -r /d/x/* y\ncurl \"$API_URL/v1/skills/x\"\nprintf -- \"---\\n\"\n";
         assert_eq!(rewritten(script, "http://h:1", Path::new("/d")).unwrap(), expected);
         assert!(rewritten("other", "http://h:1", Path::new("/d")).is_err());
     }

@@ -156,7 +156,7 @@ def test_a_call_ends_with_its_command(tmp_path):
         began = time.monotonic()
         result = box.bash("""mcp a wait '{"seconds": 60}'""", timeout=2)
         assert result.limit is not None and time.monotonic() - began < 30
-        # The server is told.
+        # The server is notified.
         until = time.monotonic() + 20
         while "cancelled" not in state.read_text() and time.monotonic() < until:
             box.bash("""mcp a echo '{"message": "wait for it"}'""")

@@ -161,7 +161,7 @@ impl App {
         done
     }
 
-    /// The same for a run that goes on when nobody waits for it.
+    /// The same for a run that continues when nobody waits for it.
     pub(crate) async fn run_detached<T: Send + 'static>(
         &self,
         tenant: &str,

@@ -1,4 +1,4 @@
-//! What a client is told when its request is not done: a status, a stable code, and a sentence.
+//! The response to a request that was not done: a status, a stable code, and a sentence.
 //!
 //! The body is Skillbox's: `{"error": code, "message": text, "details"?: any}`.
 

@@ -26,12 +26,12 @@ fn quotas_are_answered_with_what_and_when() {
 
 #[test]
 fn a_tenant_that_has_no_room_left_can_read_and_delete() {
-    let server = Server::start(&["bytes-of-tenant=400KB"]);
+    let server = Server::start(&["bytes-of-tenant=4MB"]);
     let id = created(&server, json!({}));
     let path = format!("/v1/sandboxes/{id}/files/large");
     let put = |bytes: usize| server.send(&format!("PUT {path}"), Some(&server.key), &[], &vec![7; bytes]);
     put(1000).expect(201);
-    let refused = put(900_000).expect(429);
+    let refused = put(5_000_000).expect(429);
     assert_eq!(refused.json()["details"]["quota"], "bytes");
     assert_eq!(server.get(&path).expect(200).body.len(), 1000);
     server.delete(&format!("/v1/sandboxes/{id}")).expect(204);

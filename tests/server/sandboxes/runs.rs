@@ -168,7 +168,7 @@ fn deleting_a_sandbox_ends_what_runs_in_it_and_leaves_no_file() {
     server.with_json("POST", &format!("{path}/actions/bash"), &headers, &json!({ "command": "sleep 1000" })).expect(202);
     until("the job runs", || gauge(&server, "sandlite_running ") == 1);
     server.delete(&path).expect(204);
-    assert_eq!(gauge(&server, "sandlite_running "), 0);
+    until("the job ends", || gauge(&server, "sandlite_running ") == 0);
     assert_eq!(server.files_named(&id), Vec::<String>::new());
     server.get(&path).expect(404);
 }

@@ -65,14 +65,14 @@ fn a_file_is_handed_out_as_bytes_under_a_plain_name() {
 
 #[test]
 fn an_upload_that_is_not_a_form_or_too_large_is_refused() {
-    let server = Server::start(&["skill-bytes=1KB", "bytes-of-tenant=1500B"]);
+    let server = Server::start(&["skill-bytes=1MB", "bytes-of-tenant=1500KB"]);
     assert_eq!(server.post("/v1/files", &json!({})).error(), (400, "bad_request".to_owned()));
     let (kind, body) =
         ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n");
     assert_eq!(server.send("POST /v1/files", Some(&server.key), &[("Content-Type", kind)], body).status, 400);
-    assert_eq!(server.form("POST /v1/files", &[], &[], ("x", &[0; 2000])).status, 400);
-    upload(&server, "x", &[0; 1000]);
-    let full = server.form("POST /v1/files", &[], &[], ("x", &[0; 1000]));
+    assert_eq!(server.form("POST /v1/files", &[], &[], ("x", &[0; 1_100_000])).status, 400);
+    upload(&server, "x", &[0; 900_000]);
+    let full = server.form("POST /v1/files", &[], &[], ("x", &[0; 900_000]));
     assert_eq!(full.error(), (429, "limit_exceeded".to_owned()));
     assert!(full.header("retry-after").is_some());
 }

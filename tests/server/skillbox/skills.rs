@@ -187,7 +187,7 @@ fn a_skill_is_validated_and_not_kept() {
         (&json!(true), &json!("echo"), &json!("1.0.0"))
     );
     let mut hostile = skill("echo", "1.0.0", ECHO);
-    hostile.push(File::new("tool", b"\x7fELF".to_vec()));
+    hostile.push(File::new("tool", b"\x7fELF\0".to_vec()));
     let answer = validate(&hostile).expect(422).json();
     assert_eq!(
         (&answer["error"], &answer["details"]["categories"]),

@@ -1,4 +1,4 @@
-//! `GET /v1/sandboxes/{id}/events`: what each version changed, as a page or as a stream that goes on.
+//! `GET /v1/sandboxes/{id}/events`: what each version changed, as a page or as a stream that continues.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

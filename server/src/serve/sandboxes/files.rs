@@ -103,7 +103,7 @@ pub(super) fn as_download(response: &mut Response, path: &str, content_type: &'s
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
 }
 
-/// What a client is told of a file before its bytes.
+/// What a client receives of a file before its bytes.
 struct Described {
     version: String,
     size: u64,
@@ -208,7 +208,7 @@ impl Write for Window<'_> {
         let wanted = usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len());
         self.file.write_all(rest.get(..wanted).unwrap_or_default())?;
         self.left -= wanted as u64;
-        // Enough: whoever writes stops here.
+        // Enough: the writer stops here.
         if self.left == 0 { Err(std::io::ErrorKind::WriteZero.into()) } else { Ok(bytes.len()) }
     }
 

@@ -157,7 +157,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, headers: Head
                 sandbox.fs().seed(&files)?;
             }
             if let Some(policy) = policy {
-                // The first policy only: one that is there binds whoever comes after.
+                // The first policy only: one that exists binds every later caller.
                 if sandbox.policy().is_some() {
                     return Err(Problem::conflict("the policy of the other sandbox counts: leave `policy` out"));
                 }

@@ -1,6 +1,6 @@
-//! The sandboxes that are held open: at most so many, the least recently used is closed first, and none that is in use.
+//! The sandboxes that are held open: a bounded number. The least recently used is closed first, and none that is in use.
 //!
-//! Knows nothing of HTTP. A [`Slot`] is taken before the catalog is asked for the sandbox's row, so that whoever removes the row afterwards
+//! Knows nothing of HTTP. A [`Slot`] is taken before the catalog is asked for the sandbox's row, so that a request that removes the row afterwards
 //! finds the slot and waits for it.
 
 use std::collections::HashMap;

@@ -76,7 +76,7 @@ impl Form {
     }
 }
 
-/// Reads a form whose file has at most so many bytes.
+/// Reads a form; `most` is the largest size of its file in bytes.
 pub(super) async fn form(request: Request, most: usize) -> Result<Form, Problem> {
     let (parts, body) = request.into_parts();
     let limited = Request::from_parts(parts, Body::new(Limited::new(body, most.saturating_add(FORM_BYTES))));

@@ -121,6 +121,7 @@ impl Order {
     fn new(app: &App, tenant: &str, asked: Asked, body: &[u8]) -> Result<Self, Problem> {
         let skill = asked.skill.filter(|skill| !skill.is_empty()).ok_or_else(|| Problem::bad_request("`skill` is required"))?;
         require_name(&skill)?;
+        app.require_fuel(tenant)?;
         let version = asked.version.filter(|version| !matches!(version.as_str(), "" | "latest"));
         let tenant = app.tenant(tenant)?;
         let version = match version {
@@ -181,7 +182,9 @@ impl Order {
             }
             Err(error) => return Err(error.into()),
         };
-        app.metrics().run("skill", result.status.as_str(), result.usage.as_ref().map_or(0, |usage| usage.fuel));
+        let fuel = result.usage.as_ref().map_or(0, |usage| usage.fuel);
+        app.metrics().run("skill", result.status.as_str(), fuel);
+        app.catalog().spend(&tenant.name, fuel)?;
         let files = artifacts::keep(app, &tenant, &new.id, &result)?;
         if let Some(session) = &new.session {
             sessions::keep(app, &tenant, session, result.left()?)?;
@@ -320,7 +323,7 @@ pub(super) async fn list(
         Some(after) => after,
         None => None,
     };
-    // One more than asked for tells whether there is a next page.
+    // One more than asked for: if it is there, there is a next page.
     let filter = ExecutionFilter { skill: query.skill, status: query.status, after, limit: limit + 1 };
     let mut rows = app.blocking(move |app| Ok(app.catalog().executions(&caller.tenant, &filter)?)).await?;
     let has_more = i64::try_from(rows.len()).unwrap_or(i64::MAX) > limit;

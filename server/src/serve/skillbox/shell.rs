@@ -78,6 +78,7 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
     let time = asked.timeout_ms.and_then(|time| u64::try_from(time).ok()).filter(|time| *time > 0).unwrap_or(DEFAULT_TIME);
     let (cancel, tenant) = (Cancel::default(), caller.tenant.clone());
     let output = app.run(&caller, cancel.clone(), move |app| {
+        app.require_fuel(&tenant)?;
         let sandbox = open(app, &*app.tenant(&tenant)?, &session)?;
         let wall = Duration::from_millis(time).min(sandbox.limits().wall.0);
         let limits = Overrides { wall: Some(WallTime(wall)), ..Overrides::default() };
@@ -87,6 +88,7 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
             problem => Problem { code: "execution_error", ..problem },
         })?;
         app.metrics().run("session", output.status.name(), output.usage.fuel);
+        app.catalog().spend(&tenant, output.usage.fuel)?;
         Ok(output)
     });
     let output = output.await?;
