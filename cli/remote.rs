@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{Bash, Diff, Global, History, HistoryVerb, Kv, KvVerb, Python, RunOptions, Server, Verb};
 use crate::exit::{Code, SIGPIPE};
 use crate::printer::{Hinted, Printer};
-use http::{Http, escaped};
+use http::{Http, Refused, escaped};
 
 /// The sandbox that a command line names.
 struct Remote<'a> {
@@ -33,38 +33,14 @@ pub(crate) fn run(server: &Server, global: &Global, verb: &Verb, printer: &Print
     let key = key.ok_or_else(|| Hinted::error("no API key given", "pass one with `--key` or in SANDLITE_KEY"))?;
     refuse(global)?;
     let remote = Remote { http: Http::new(&server.url, key)?, named: &server.sandbox, printer };
-    match verb {
-        Verb::Bash(args) => remote.bash(args),
-        Verb::Python(args) => remote.python(args),
-        Verb::Fs(args) => files::run(&remote, global, &args.verb),
-        Verb::Kv(args) => remote.kv(args),
-        Verb::History(args) => remote.history(args),
-        Verb::Log(args) => {
-            let path = args.path.as_deref().map(files::guest);
-            let found = remote.act("log", &json!({ "path": path, "limit": args.limit, "digest": args.digest }))?;
-            remote.lines(&found, &found["versions"], version_line)
+    remote.run(global, verb).or_else(|error| match error.downcast_ref::<Refused>() {
+        // Something that is missing, or that somebody else changed, is a negative result.
+        Some(Refused { status: 404 | 409 | 412, .. }) => {
+            printer.error(&error);
+            Ok(Code::Failure)
         }
-        Verb::Diff(args) => remote.diff(args),
-        Verb::Undo(args) => remote.differences("undo", json!({ "runs": args.runs, "dry_run": args.dry_run }), Code::Success),
-        Verb::Restore(args) => {
-            let paths: Vec<String> = args.paths.iter().map(|path| files::guest(path)).collect();
-            let arguments = json!({ "version": args.version, "paths": paths, "dry_run": args.dry_run });
-            remote.differences("restore", arguments, Code::Success)
-        }
-        Verb::Checkpoint(args) => {
-            let made = remote.act("checkpoint", &json!({ "name": args.name, "message": args.message }))?;
-            remote
-                .lines(&made, &json!([made]), |row| format!("checkpoint {} names version {}", text(row, "name"), row["version"]))
-        }
-        Verb::Checkpoints => {
-            let found = remote.act("checkpoints", &json!({}))?;
-            remote.lines(&found, &found["checkpoints"], |row| {
-                format!("{:>6}  {}  {}", row["version"], text(row, "name"), text(row, "message")).trim_end().to_owned()
-            })
-        }
-        Verb::Skill(args) => skills::run(&remote, &args.verb),
-        _ => Err(Hinted::error("this verb does not work on a server", "use it without `--server`, on the file of a sandbox")),
-    }
+        _ => Err(error),
+    })
 }
 
 fn refuse(global: &Global) -> anyhow::Result<()> {
@@ -93,6 +69,44 @@ fn version_line(row: &Value) -> String {
 }
 
 impl Remote<'_> {
+    fn run(&self, global: &Global, verb: &Verb) -> anyhow::Result<Code> {
+        match verb {
+            Verb::Bash(args) => self.bash(args),
+            Verb::Python(args) => self.python(args),
+            Verb::Fs(args) => files::run(self, global, &args.verb),
+            Verb::Kv(args) => self.kv(args),
+            Verb::History(args) => self.history(args),
+            Verb::Log(args) => {
+                let path = args.path.as_deref().map(files::guest);
+                let found = self.act("log", &json!({ "path": path, "limit": args.limit, "digest": args.digest }))?;
+                self.lines(&found, &found["versions"], version_line)
+            }
+            Verb::Diff(args) => self.diff(args),
+            Verb::Undo(args) => self.differences("undo", json!({ "runs": args.runs, "dry_run": args.dry_run }), Code::Success),
+            Verb::Restore(args) => {
+                let paths: Vec<String> = args.paths.iter().map(|path| files::guest(path)).collect();
+                let arguments = json!({ "version": args.version, "paths": paths, "dry_run": args.dry_run });
+                self.differences("restore", arguments, Code::Success)
+            }
+            Verb::Checkpoint(args) => {
+                let made = self.act("checkpoint", &json!({ "name": args.name, "message": args.message }))?;
+                self.lines(&made, &json!([made]), |row| {
+                    format!("checkpoint {} names version {}", text(row, "name"), row["version"])
+                })
+            }
+            Verb::Checkpoints => {
+                let found = self.act("checkpoints", &json!({}))?;
+                self.lines(&found, &found["checkpoints"], |row| {
+                    format!("{:>6}  {}  {}", row["version"].to_string(), text(row, "name"), text(row, "message"))
+                        .trim_end()
+                        .to_owned()
+                })
+            }
+            Verb::Skill(args) => skills::run(self, &args.verb),
+            _ => Err(Hinted::error("this verb does not work on a server", "use it without `--server`, on the file of a sandbox")),
+        }
+    }
+
     /// The address of the sandbox, which is created by its name if it is missing.
     fn sandbox(&self) -> anyhow::Result<String> {
         let found =
@@ -258,7 +272,12 @@ impl Remote<'_> {
             let end = end.or_else(|| row["exit_code"].as_i64().map(|code| format!("exit code {code}")));
             let end = end.unwrap_or_else(|| text(row, "status").to_owned());
             let output = [text(row, "stdout"), text(row, "stderr")].concat();
-            format!("{:>6} {}: {} [{end}]\n{output}", row["run"], text(row, "name"), text(row, "command").replace('\n', " ⏎ "))
+            format!(
+                "{:>6} {}: {} [{end}]\n{output}",
+                row["run"].to_string(),
+                text(row, "name"),
+                text(row, "command").replace('\n', " ⏎ ")
+            )
         })
     }
 

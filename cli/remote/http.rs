@@ -26,6 +26,21 @@ pub(super) struct Http {
     key: String,
 }
 
+/// A request that the server refused.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) status: u16,
+    message: String,
+}
+
+impl std::error::Error for Refused {}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (HTTP {})", self.message, self.status)
+    }
+}
+
 /// A response whose body is still to be read.
 pub(super) struct Response {
     status: u16,
@@ -119,7 +134,7 @@ impl Response {
         let message = problem["message"].as_str().unwrap_or("the request was refused");
         match status {
             401 => Err(Hinted::error(message, "pass a key with `--key` or in SANDLITE_KEY")),
-            _ => Err(anyhow::anyhow!("{message} (HTTP {status})")),
+            _ => Err(Refused { status, message: message.to_owned() }.into()),
         }
     }
 

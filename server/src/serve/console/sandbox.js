@@ -38,6 +38,7 @@ export async function page({ root, client, signal, words: [id, tab = "files"] })
     }),
     h("nav", { class: "tabs", "aria-label": "Sandbox" }, Object.entries(TABS).map(([name, [title]]) => h("a", { href: `${base}/${name}`, "aria-current": name === tab ? "page" : undefined }, title))),
     place);
+  root.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   await (TABS[tab] ?? TABS.files)[1]({ root: place, box, signal });
 }
 
