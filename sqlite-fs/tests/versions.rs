@@ -149,7 +149,7 @@ fn what_is_kept_is_the_same_after_pruning() {
         assert_eq!(&seen(*version), before, "version {version}");
     }
     let error = database.reader_at(12).err().unwrap();
-    assert_eq!(error.to_string(), "unknown version 12: 13 to 20 are kept");
+    assert_eq!(error.to_string(), "unknown version 12: 13 to 20 exist");
     assert_eq!(reader.fs().read("/a").unwrap_err().fs_error(), Some(FsError::Stale));
     assert_eq!(database.reader().unwrap().version(13).unwrap().kind, VersionKind::Base);
     assert_eq!(database.check().unwrap(), []);
@@ -201,7 +201,7 @@ fn labels_are_unique_and_name_versions_that_exist() {
     let transaction = database.begin(None).unwrap();
     transaction.label("before the change", 1, Some("why")).unwrap();
     let refused = |name: &str, version: i64| transaction.label(name, version, None).unwrap_err().to_string();
-    assert_eq!(refused("before the change", 0), "invalid label: `before the change` exists");
+    assert_eq!(refused("before the change", 0), "invalid label: `before the change` already exists");
     assert_eq!(refused("other", 9), "unknown version 9: 0 to 1 are kept");
     assert_eq!(refused("12", 1), "invalid label: a number already denotes a version");
     assert_eq!(refused("", 1), "invalid label: expected 1 to 255 printable bytes");

@@ -46,7 +46,7 @@ fn t_net_04_messages_without_bound_are_answered_and_not_kept() {
     let mut client = Client::start(&[]);
     let megabyte = vec![b'x'; 1 << 20];
     let write = r#"{"name":"write_file","arguments":{"path":"/f","content":""#;
-    assert!(call_with(&mut client, &json!(100), write, &megabyte, 100, r#""}}"#).contains("at most 16 MB"));
+    assert!(call_with(&mut client, &json!(100), write, &megabyte, 100, r#""}}"#).contains("the maximum is 16 MB"));
     let set = r#"{"name":"kv_set","arguments":{"key":"k","value":"#;
     assert!(call_with(&mut client, &json!("deep"), set, b"[", 1_000_000, "").contains("nested too deeply"));
     let zeros = b"0,".repeat(100_000);

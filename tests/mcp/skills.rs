@@ -37,7 +37,7 @@ fn skills_are_listed_loaded_and_run() {
     assert!(!listed.iter().any(|tool| tool["name"] == "skill_word_counter"));
     assert!(client.hello["instructions"].as_str().unwrap().contains("`run_skill`"), "{}", client.hello);
 
-    let found = call(&mut client, "list_skills", json!({ "search": "gist" }));
+    let found = call(&mut client, "list_skills", json!({ "search": "sentences" }));
     assert_eq!(found["structuredContent"]["skills"][0]["name"], "text-summary");
     let loaded = call(&mut client, "load_skill", json!({ "name": "word-counter" }));
     assert!(text(&loaded).contains("total_words"), "{loaded}");

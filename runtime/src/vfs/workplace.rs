@@ -542,7 +542,7 @@ mod tests {
         let before = content(directory.path());
         std::fs::write(directory.path().join("zz"), "another length").unwrap();
         let error = place.change(&view, &planned).unwrap_err();
-        assert!(error.causes().join(": ").contains("changed at this very moment"), "{error}");
+        assert!(error.causes().join(": ").contains("changed concurrently"), "{error}");
         std::fs::write(directory.path().join("zz"), "old zz").unwrap();
         assert_eq!(content(directory.path()), before);
     }

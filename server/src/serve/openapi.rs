@@ -119,7 +119,7 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
         [IF_MATCH, query("recursive", "boolean", "Whether a directory is deleted with everything in it.")], Nothing, [(204, Nothing)], [404, 412]),
     route!("GET" "/v1/sandboxes/{id}/tree/{*path}" "readTree" FILES, "Download a directory as a tar archive", [AT], Nothing, [(200, Bytes("application/x-tar"))], [404]),
     route!("PUT" "/v1/sandboxes/{id}/tree/{*path}" "writeTree" FILES, "Unpack a tar archive into a directory", [], Bytes("application/x-tar"), [(200, Json("Unpacked"))], [404, 408, 413]),
-    route!("GET" "/v1/sandboxes/{id}/events" "events" BOXES, "List or follow changes of files",
+    route!("GET" "/v1/sandboxes/{id}/events" "followEvents" BOXES, "List or follow changes of files",
         [query("after", "integer", "Only changes after this version."), query("path", "string", "Only changes at or below this path."), header("Last-Event-ID", "The last event that was seen.")],
         Nothing, [(200, JsonOrEvents("Events"))], [404]),
     route!("GET" "/v1/usage" "usage" RUN, "What the tenant uses and may use", [], Nothing, [(200, Json("Usage"))], []),

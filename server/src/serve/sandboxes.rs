@@ -74,7 +74,7 @@ fn handler(route: &Route) -> Option<MethodRouter<App>> {
         "deleteFile" => delete(files::delete),
         "readTree" => get(trees::pack),
         "writeTree" => put(trees::unpack),
-        "events" => get(events::follow),
+        "followEvents" => get(events::follow),
         "usage" => get(quota::usage),
         _ => return None,
     })
