@@ -95,7 +95,7 @@ def test_sessions_and_counts_reach_a_model(box):
     assert call("grep", pattern="a.b", path="/tmp", literal=True, mode="count") == "/tmp/f:2"
     assert call("python", code="x = 1", session="p") == "[exit code 0]"
     call("python", code="import os; os.kill(os.getpid(), 9)", session="p")
-    assert "[the session's Python is a new one: " in call("python", code="print(1)", session="p")
+    assert "[the session has a new Python interpreter: " in call("python", code="print(1)", session="p")
     result = box.session("p").python("print(2)")
     assert (result.stdout, result.restarted) == ("2\n", False)
 
@@ -290,7 +290,7 @@ def test_tools_that_truncate_output_bring_the_tool_that_shows_all_of_it(box, nam
     code = {"command": "seq 30000"} if "bash" in names else {"code": "for i in range(30000): print(i)"}
     text = tools.dispatch({"id": "1", "name": names[0], "input": code})["content"]
     note = text.rpartition("`history` and run=")[2]
-    asked = {"run": int(note.split(" ")[0]), "output_offset": 60_000}
+    asked = {"run": int(note.strip("]").split(" ")[0]), "output_offset": 60_000}
     whole = tools.dispatch({"id": "2", "name": "history", "input": asked})["content"]
     assert "\n15000\n" not in text and "\n15000\n" in whole, whole[:400]
 

@@ -28,7 +28,7 @@ def test_an_export_is_a_repository_that_git_reads(tmp_path):
         assert git(tmp_path / "work", "rev-parse", "HEAD").strip() == done.head
         assert box.git_export(tmp_path / "bare", path="/src", bare=True).head == done.head
         assert (tmp_path / "bare" / "HEAD").exists()
-        with pytest.raises(ValueError, match="it exists"):
+        with pytest.raises(ValueError, match="it already exists"):
             box.git_export(tmp_path / "work")
 
 

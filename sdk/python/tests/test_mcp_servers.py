@@ -86,7 +86,7 @@ def test_bash_has_a_command(box):
     assert box.bash("mcp test-one | wc -l").stdout == "11\n"
     for line, status, said in (
         ("mcp test-one fail", 1, "mcp: test-one.fail: out of paper"),
-        ("mcp test-one nothing", 2, "there is no tool `test-one.nothing`"),
+        ("mcp test-one nothing", 2, "unknown tool `test-one.nothing`"),
         ("mcp other", 2, "unknown server `other`: there are test-one"),
         ("mcp test-one echo {", 2, "the arguments are not JSON"),
         ("mcp test-one echo '[]'", 2, "the arguments are not a JSON object"),
@@ -191,7 +191,7 @@ def test_only_tools_that_are_allowed_exist():
         assert box.bash("mcp a").stdout == "a\techo\tReturns a message.\n"
         for line in ("mcp a get-sum '{\"a\": 1, \"b\": 2}'", "tool a.get-sum '{\"a\": 1, \"b\": 2}'"):
             result = box.bash(line)
-            assert result.exit_code == 2 and "there is no tool `a.get-sum`" in result.stderr
+            assert result.exit_code == 2 and "unknown tool `a.get-sum`" in result.stderr
 
 
 def test_a_tool_that_changes_is_off_until_it_is_confirmed(tmp_path):
@@ -280,7 +280,7 @@ def test_what_cannot_be_configured_is_refused(tmp_path):
         with pytest.raises(SandliteError, match=said):
             Sandbox(tmp_path / "new.db", mcp_servers=servers)
     assert not (tmp_path / "new.db").exists()
-    with pytest.raises(SandliteError, match="there are two tools called `a.echo`"):
+    with pytest.raises(SandliteError, match="duplicate tool `a.echo`"):
         Sandbox(tools=[__import__("sandlite").Tool(print, name="a.echo", schema={})], mcp_servers={"a": configured()})
 
 

@@ -90,7 +90,7 @@ def test_what_goes_wrong_is_an_exit_status():
         result = box.bash("leaves")
         assert (result.exit_code, result.stdout, result.stderr) == (1, "so far\n", "bye\n")
         assert box.bash("status").exit_code == 4
-        assert "must return its exit status or None, not str" in box.bash("text").stderr
+        assert "must return an exit status or None, not str" in box.bash("text").stderr
 
 
 def test_a_command_ends_with_its_run():

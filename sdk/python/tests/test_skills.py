@@ -66,7 +66,7 @@ def test_failures_are_results_and_what_does_not_exist_raises(skills):
     for call in (lambda: skills.run("none"), lambda: skills.run("double", version="9.9.9"), lambda: skills.load("none")):
         with pytest.raises(sandlite.SandliteError, match="unknown"):
             call()
-    with pytest.raises(sandlite.SandliteError, match="other content"):
+    with pytest.raises(sandlite.SandliteError, match="different content"):
         skills.push({**DOUBLE, "more": "x"})
     assert skills.push({**DOUBLE, "more": "x"}, replace=True).unchanged is False
     with pytest.raises(sandlite.SandliteError, match="SKILL.md is missing"):

@@ -118,7 +118,7 @@ def _part(
             _check_approval(_awaited(approve(ToolCall(name, arguments)), loop))
         # A person may have taken longer than the command had: the call is not started if its command has ended.
         if is_over():
-            raise NotApproved("the command is over")
+            raise NotApproved("the command has ended")
         given = {key: _from_json(hints.get(key, Any), value) for key, value in arguments.items()}
         given.update({key: ToolContext(is_over) for key in takes_context})
         return json.dumps(_awaited(function(**given), loop), default=to_json)
