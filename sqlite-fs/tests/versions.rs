@@ -202,7 +202,7 @@ fn labels_are_unique_and_name_versions_that_exist() {
     transaction.label("before the change", 1, Some("why")).unwrap();
     let refused = |name: &str, version: i64| transaction.label(name, version, None).unwrap_err().to_string();
     assert_eq!(refused("before the change", 0), "invalid label: `before the change` already exists");
-    assert_eq!(refused("other", 9), "unknown version 9: 0 to 1 are kept");
+    assert_eq!(refused("other", 9), "unknown version 9: 0 to 1 exist");
     assert_eq!(refused("12", 1), "invalid label: a number already denotes a version");
     assert_eq!(refused("", 1), "invalid label: expected 1 to 255 printable bytes");
     transaction.commit().unwrap();

@@ -97,8 +97,9 @@ impl Versions<'_> {
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().file("/src/a", "one\n").open()?;
     /// sandbox.bash("echo two > /src/a; echo new > /src/b")?;
+    /// // The files that the sandbox was opened with are its first version.
     /// let changes = sandbox.versions().changes(None, &[])?;
-    /// assert_eq!(changes.paths().collect::<Vec<_>>(), ["/src/a", "/src/b"]);
+    /// assert_eq!(changes.paths().collect::<Vec<_>>(), ["/src", "/src/a", "/src/b"]);
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
     ///
