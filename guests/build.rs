@@ -15,6 +15,7 @@ fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let given = env::var_os("SANDLITE_GUESTS").map(PathBuf::from);
     let directory = given.clone().unwrap_or_else(|| root.join("../target/guests/dist"));
+    wait(&root.join("../target/guests/lock"));
     let code = code(&directory).or_else(|| {
         // A directory that somebody named is theirs to fill.
         if given.is_none() && build(&root) { code(&directory) } else { None }
@@ -26,6 +27,14 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("guests.rs");
     if let Err(error) = fs::write(&out, code) {
         println!("cargo::error=cannot write `{}`: {error}", out.display());
+    }
+}
+
+// `cargo xtask demo` and `test` build the guests beside the host. Without such a file nobody does.
+fn wait(lock: &Path) {
+    if let Ok(file) = fs::File::open(lock) {
+        // A file system without locks: the modules are there, or they are built below.
+        let _ = file.lock();
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             quiet(remote, "copy_files", json!({ "from": guest(from), "to": guest(to), "recursive": recursive }))
         }
         FilesVerb::Stat { path } => {
-            let found = remote.act("file_info", &json!({ "path": guest(path) }))?;
+            let found = remote.act("file_info", &json!({ "path": guest(path), "follow": false, "at": at }))?;
             remote.lines(&found, &json!([found]), |row| {
                 format!("{}: {}, {} bytes, mode {}", text(row, "path"), text(row, "type"), row["size"], text(row, "mode"))
             })

@@ -318,7 +318,7 @@ static ACTIONS: &[Action] = &[
     Action::new::<DeleteFile>("delete_file", "Delete a file", DELETE, Changes, WriteFiles),
     Action::new::<MoveFile>("move_file", "Move a file", MOVE, Changes, WriteFiles),
     Action::new::<MakeDirectory>("make_directory", "Create a directory", MKDIR, Adds, WriteFiles).idempotent().for_programs(),
-    Action::new::<FileInfo>("file_info", "Describe a file", INFO, Reads, ReadFiles).for_programs(),
+    Action::new::<FileInfo>("file_info", "Describe a file", INFO, Reads, ReadFiles).of_versions::<FileInfo>().for_programs(),
     Action::new::<AppendFile>("append_file", "Append to a file", APPEND, Changes, WriteFiles).for_programs(),
     Action::new::<places::WriteFiles>("write_files", "Write many files", WRITE_MANY, Changes, WriteFiles)
         .idempotent()

@@ -8,11 +8,12 @@ use crate::{Outcome, guests, skillbox, skips, wheel};
 /// `cargo xtask test`: stops at the first check that fails.
 pub(crate) fn run() -> Outcome {
     skips::begin()?;
-    guests::build()?;
+    let guests = guests::start()?;
     step("format");
     format()?;
     step("lints");
-    lints()?;
+    let checked = lints();
+    guests.finish().and(checked)?;
     step("dependencies");
     dependencies()?;
     step("tests");

@@ -9,9 +9,11 @@ use crate::{Outcome, dist, guests};
 
 /// `cargo xtask demo`.
 pub(crate) fn run_demo() -> Outcome {
-    guests::build()?;
+    let guests = guests::start()?;
     step("building sandlite");
-    run(cargo().args(["build", "--release", "--quiet"]), "install Rust with rustup")?;
+    // With the features of the whole workspace: the wheel and the tests then find every crate built.
+    let built = run(cargo().args(["build", "--workspace", "--release", "--bin", "sandlite"]), "install Rust with rustup");
+    guests.finish().and(built)?;
     let sandlite = dist::assemble(&target().join("release/sandlite"), &target().join("dist"))?;
     let tour = Tour::new(sandlite)?;
     tour.take()

@@ -3,10 +3,11 @@
 mod prepare;
 mod python;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
@@ -43,17 +44,57 @@ pub(crate) fn run(args: &[String]) -> crate::Outcome {
         return Ok(());
     }
     step("installing the scientific Python (98 MB to download, some minutes to compile)");
-    let mut sandlite = cargo();
-    sandlite.args(["run", "--release", "--quiet", "--bin", "sandlite", "--", "--verbose", "guests", "add", "python-sci"]);
-    run_program(sandlite.env("SANDLITE_GUESTS", dist), "install Rust with rustup")
+    let mut build = cargo();
+    build.args(["build", "--workspace", "--release", "--quiet", "--bin", "sandlite"]).env("SANDLITE_GUESTS", dist);
+    run_program(&mut build, "install Rust with rustup")?;
+    let mut sandlite = Command::new(target().join("release/sandlite"));
+    run_program(sandlite.args(["--verbose", "guests", "add", "python-sci"]), "run `cargo xtask guests` again")
 }
 
 /// Builds changed guests and returns the directory of the modules.
 pub(crate) fn build() -> crate::Fallible<PathBuf> {
+    build_holding(lock()?)
+}
+
+/// Guests that may be under construction on a thread of their own.
+pub(crate) struct Building(Option<JoinHandle<Result<(), String>>>);
+
+impl Building {
+    /// Waits for the guests.
+    pub(crate) fn finish(self) -> crate::Outcome {
+        let built = self.0.map(JoinHandle::join);
+        built.unwrap_or(Ok(Ok(()))).map_err(|_| "the build of the guests panicked")?.map_err(Into::into)
+    }
+}
+
+/// Builds changed guests; in a checkout that has none, beside what the caller does next.
+///
+/// Linking the shell keeps one core busy for minutes, and a build of the host waits for the modules only where it embeds them
+/// (`guests/build.rs`). Where modules exist, cargo would embed the old ones: then the caller waits.
+pub(crate) fn start() -> crate::Fallible<Building> {
+    let dist = target().join("guests/dist");
+    if dist.exists() {
+        build()?;
+        return Ok(Building(None));
+    }
+    let lock = lock()?;
+    Ok(Building(Some(thread::spawn(move || build_holding(lock).map(drop).map_err(|error| error.to_string())))))
+}
+
+fn build_holding(_lock: File) -> crate::Fallible<PathBuf> {
     let dist = target().join("guests/dist");
     python::build(&dist)?;
     shell(&dist)?;
     Ok(dist)
+}
+
+// Until the file is closed: the build script of `guests` waits for it, and a second `xtask guests` too.
+fn lock() -> crate::Fallible<File> {
+    let directory = target().join("guests");
+    fs::create_dir_all(&directory)?;
+    let file = File::create(directory.join("lock"))?;
+    file.lock()?;
+    Ok(file)
 }
 
 fn shell(dist: &Path) -> crate::Outcome {

@@ -1,6 +1,6 @@
 //! The verbs of `fs` that only read: `ls`, `cat`, `stat`, `find`, `du`, `tree`.
 
-use runtime::actions::{DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
+use runtime::actions::{DiskUsage, DrawTree, FileInfo, FileKind, FindFiles, FoundFile, FoundFiles};
 use runtime::{FileType, Sandbox, Stat};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -
         found.push((path.to_owned(), files.symlink_metadata(path)?, path.to_owned()));
     }
     if printer.is_json() {
-        let entries: Vec<_> = found.iter().map(|(name, stat, _)| described("name", name, stat)).collect();
+        let entries: Vec<_> = found.iter().map(|(name, stat, _)| described(name, stat)).collect();
         printer.json(&json!({ "path": path, "entries": entries }));
         return Ok(());
     }
@@ -55,26 +55,20 @@ pub(super) fn cat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::R
 }
 
 pub(super) fn stat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
-    let files = sandbox.fs();
-    let stat = files.symlink_metadata(path)?;
-    let target = (stat.file_type() == FileType::Symlink).then(|| files.read_link(path)).transpose()?;
-    let mut value = described("path", path, &stat);
+    let (found, stat) = FileInfo { path: path.to_owned(), follow: false }.describe(sandbox)?;
     if printer.is_json() {
-        if let Some(target) = target {
-            value["target"] = target.into();
-        }
-        printer.json(&value);
+        printer.json(&json!(found));
         return Ok(());
     }
     let field =
         |name: &str, value: String| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<9}"))));
     field("path", printer.foreign(path).into_owned());
-    field("type", value["type"].as_str().unwrap_or_default().to_owned());
-    if let Some(target) = target {
-        field("target", printer.foreign(&target).into_owned());
+    field("type", found.kind.to_string());
+    if let Some(target) = &found.target {
+        field("target", printer.foreign(target).into_owned());
     }
     field("size", format!("{} ({})", stat.size, time::size(stat.size)));
-    field("mode", format!("{:04o} {}", stat.mode & 0o7777, mode(&stat)));
+    field("mode", format!("{} {}", found.mode, mode(&stat)));
     field("owner", format!("{}:{}", stat.uid, stat.gid));
     field("links", stat.nlink.to_string());
     field("inode", stat.ino.to_string());
@@ -132,13 +126,13 @@ fn painted(name: &str, stat: &Stat, printer: &Printer) -> String {
     }
 }
 
-// The same fields as in the result of `find_files`, with the name or the path.
-fn described(key: &str, name: &str, stat: &Stat) -> Value {
+// The same fields as in the result of `find_files`, with the name in place of the path.
+fn described(name: &str, stat: &Stat) -> Value {
     let mut value = json!(FoundFile::new(String::new(), stat));
     if let Some(fields) = value.as_object_mut() {
         fields.remove("path");
     }
-    value[key] = name.into();
+    value["name"] = name.into();
     value
 }
 

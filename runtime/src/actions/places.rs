@@ -3,10 +3,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sqlite_fs::{FileType, Stat};
 
-use super::{Answer, Context, FileKind, Request};
+use super::{Answer, Context, FileKind, FoundFile, Request};
 use crate::agent::Encoding;
-use crate::{Content, Error};
+use crate::{Content, Error, Sandbox};
 
 /// Selects the directory to create.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -66,18 +67,27 @@ pub struct FileDescription {
     pub target: Option<String>,
 }
 
+impl FileInfo {
+    /// Returns the description of the path, and all of its metadata.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the path does not exist or is hidden.
+    pub fn describe(&self, sandbox: &Sandbox) -> Result<(FileDescription, Stat), Error> {
+        let path = sandbox.agent().absolute(&self.path)?;
+        let files = sandbox.fs();
+        let stat = if self.follow { files.metadata(&path)? } else { files.symlink_metadata(&path)? };
+        let target = (stat.file_type() == FileType::Symlink).then(|| files.read_link(&path)).transpose()?;
+        let FoundFile { path, kind, size, mode, modified } = FoundFile::new(path, &stat);
+        Ok((FileDescription { path, kind, size, mode, modified, target }, stat))
+    }
+}
+
 impl Request for FileInfo {
     type Data = FileDescription;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        let sandbox = context.sandbox();
-        let path = sandbox.agent().absolute(&self.path)?;
-        let files = sandbox.fs();
-        let stat = if self.follow { files.metadata(&path)? } else { files.symlink_metadata(&path)? };
-        let kind = FileKind::from(stat.file_type());
-        let target = if kind == FileKind::Symlink { Some(files.read_link(&path)?) } else { None };
-        let mode = format!("{:04o}", stat.mode & 0o7777);
-        let found = FileDescription { path, kind, size: stat.size, mode, modified: stat.mtime, target };
+        let (found, _) = self.describe(context.sandbox())?;
         Ok(Answer::new(format!("{}: {} bytes, mode {}", found.path, found.size, found.mode), &found))
     }
 }

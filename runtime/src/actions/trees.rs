@@ -84,6 +84,18 @@ pub enum FileKind {
     Device,
 }
 
+impl std::fmt::Display for FileKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+            Self::Symlink => "symlink",
+            Self::Fifo => "fifo",
+            Self::Device => "device",
+        })
+    }
+}
+
 impl From<FileType> for FileKind {
     fn from(kind: FileType) -> Self {
         match kind {
