@@ -7,6 +7,9 @@ use crate::ast::{Part, QuoteStyle, Word};
 /// How deep braces may stand in braces; deeper ones stand for themselves.
 const MAX_DEPTH: u32 = 100;
 
+/// A sequence of more numbers stands for itself.
+const MOST_NUMBERS: i128 = i32::MAX as i128 - 2;
+
 /// The expansion would have made more words than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
@@ -170,6 +173,9 @@ fn sequence<'a>(items: &[Item<'a>], limit: usize) -> Result<Option<Vec<Items<'a>
     };
     if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
         let width = if is_padded(first) || is_padded(last) { first.len().max(last.len()) } else { 0 };
+        if count(from, to, step) > MOST_NUMBERS {
+            return Ok(None);
+        }
         let numbers = numbers(from, to, step, limit)?;
         return Ok(Some(numbers.map(|number| number_items(number, width)).collect()));
     }
@@ -202,11 +208,15 @@ fn number_items<'a>(number: i64, width: usize) -> Items<'a> {
     text.chars().map(Item::Char).collect()
 }
 
+fn count(from: i64, to: i64, step: i64) -> i128 {
+    (i128::from(to) - i128::from(from)).abs() / i128::from(step.unsigned_abs().max(1)) + 1
+}
+
 /// From one number to another, the step's sign not mattering.
 fn numbers(from: i64, to: i64, step: i64, limit: usize) -> Result<impl Iterator<Item = i64>, TooMany> {
     let size = i128::from(step.unsigned_abs().max(1));
+    let count = count(from, to, step);
     let (from, to) = (i128::from(from), i128::from(to));
-    let count = (to - from).abs() / size + 1;
     if usize::try_from(count).map_or(true, |count| count > limit) {
         return Err(TooMany);
     }
@@ -280,7 +290,8 @@ mod tests {
     #[test]
     fn the_limit_is_kept() {
         let word = |text: &str| Word { parts: vec![Part::Literal(text.to_owned())] };
-        assert_eq!(expand(&word("{1..1000000000000}"), 1000), Err(TooMany));
+        assert_eq!(expand(&word("{1..1000000000}"), 1000), Err(TooMany));
+        assert_eq!(expand(&word("{1..1000000000000}"), 1000), Ok(vec![word("{1..1000000000000}")]));
         assert_eq!(expand(&word(&"{a,b}".repeat(40)), 1000), Err(TooMany));
         assert!(expand(&word(&"{".repeat(500)), 1000).is_ok());
         assert!(expand(&word(&format!("{}{}", "{a,".repeat(300), "}".repeat(300))), 1000).is_ok());

@@ -24,6 +24,7 @@ use crate::brace;
 use crate::shell::Origin;
 use crate::shell::{Done, Flow, Shell};
 use crate::state::options::SetOption;
+use crate::state::variables::Value;
 use fields::Fields;
 
 /// A piece of an expanded word.
@@ -253,6 +254,20 @@ impl Shell {
             out.push(Segment::Text { text: String::new(), quoted: true, split: false });
         }
         Ok(())
+    }
+
+    /// Expands without an `IFS` that is set for the command alone: `IFS=: declare -a x=($y)`.
+    pub(crate) fn with_own_ifs<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let Some(temporary) = self.variables.get("IFS").filter(|variable| variable.temporary).cloned() else {
+            return work(self);
+        };
+        // What the surroundings have.
+        let own = self.variables.outer("IFS", temporary.scope).cloned();
+        let value = own.map_or_else(|| Value::Scalar(" \t\n".into()), |own| own.value);
+        self.variables.entry("IFS").value = value;
+        let result = work(self);
+        self.variables.entry("IFS").value = temporary.value;
+        result
     }
 
     /// The characters that separate fields.

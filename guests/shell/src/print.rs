@@ -4,8 +4,8 @@
 //! here-documents land, which semicolons vanish after them), because scripts compare this text.
 
 use crate::ast::{
-    AndOr, AndOrOperator, Argument, CaseEnd, Command, Compound, Function, List, Pipeline, Redirect, TestExpression, TimeStyle,
-    Word,
+    AndOr, AndOrOperator, Argument, Assignment, CaseEnd, Command, Compound, Function, List, Pipeline, Redirect, TestExpression,
+    TimeStyle, Word,
 };
 
 mod redirect;
@@ -60,6 +60,13 @@ fn substitution(list: &List, source: &str) -> String {
     let mut printer = Printer { source, ..Printer::default() };
     printer.list(list);
     printer.out
+}
+
+/// An assignment as it was written.
+pub fn assignment(assignment: &Assignment) -> String {
+    let mut out = String::new();
+    words::push_assignment(&mut out, assignment);
+    out
 }
 
 /// A word as it was written, but for what bash itself does not keep (`$'…'` becomes `'…'`).

@@ -9,6 +9,7 @@ pub mod dd;
 pub mod df;
 pub mod dircolors;
 pub mod du;
+pub mod fallocate;
 pub mod file;
 pub mod find;
 pub mod install;

@@ -3,9 +3,11 @@
 pub mod cal;
 pub mod date;
 pub mod env;
+pub mod free;
 pub mod getopt;
 pub mod id;
 pub mod kill;
+pub mod locale;
 pub mod nice;
 pub mod nohup;
 pub mod printenv;
@@ -19,5 +21,6 @@ pub mod timeout;
 pub mod tool;
 pub mod tput;
 pub mod uname;
+pub mod uuidgen;
 pub mod who;
 pub mod xargs;

@@ -19,6 +19,7 @@ pub mod fold;
 pub mod grep;
 pub mod head;
 pub mod hexdump;
+pub mod iconv;
 pub mod join;
 pub mod jq;
 pub mod look;

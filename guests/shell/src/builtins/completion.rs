@@ -205,19 +205,22 @@ pub(super) fn compgen(shell: &mut Shell, args: &[String]) -> Done {
         let pattern = shell.compile_pattern(&pattern.replace('&', &prefix), false);
         words.retain(|word| pattern.matches(word) == wanted);
     }
+    // These get neither prefix nor suffix.
+    let mut directories = Vec::new();
     let fallback = options.iter().filter(|(letter, _)| *letter == 'o').map(|(_, value)| value.as_str());
     for kind in fallback {
         match kind {
             "default" | "bashdefault" if words.is_empty() => words = action_words(shell, "file", &prefix),
             "dirnames" if words.is_empty() => words = action_words(shell, "directory", &prefix),
-            "plusdirs" => words.extend(action_words(shell, "directory", &prefix)),
+            "plusdirs" => directories = action_words(shell, "directory", &prefix),
             _ => {}
         }
     }
     let (before, after) = (option('P').unwrap_or_default(), option('S').unwrap_or_default());
-    let text: String = words.iter().map(|word| format!("{before}{word}{after}\n")).collect();
+    let mut text: String = words.iter().map(|word| format!("{before}{word}{after}\n")).collect();
+    text.extend(directories.iter().map(|word| format!("{word}\n")));
     shell.write(&text);
-    Ok(i32::from(words.is_empty()))
+    Ok(i32::from(text.is_empty()))
 }
 
 /// `-F`: the function leaves its answer in COMPREPLY.
@@ -310,6 +313,18 @@ const KEYWORDS: [&str; 22] = [
     "function", "{", "}", "[[", "]]", "!",
 ];
 
+/// The files whose names begin like this: hidden ones too, `.` and `..` only after a dot.
+fn paths(shell: &Shell, prefix: &str) -> Vec<String> {
+    let (directory, start) = prefix.rfind('/').map_or(("", prefix), |slash| prefix.split_at(slash + 1));
+    let place = if directory.is_empty() { shell.directory.as_str() } else { directory };
+    let Ok(entries) = std::fs::read_dir(crate::exec::os(place)) else { return Vec::new() };
+    let mut names: Vec<String> = entries.flatten().map(|entry| crate::exec::from_os(&entry.file_name())).collect();
+    if start.starts_with('.') {
+        names.extend([".".to_owned(), "..".to_owned()]);
+    }
+    names.into_iter().filter(|name| name.starts_with(start)).map(|name| format!("{directory}{name}")).collect()
+}
+
 fn action_words(shell: &mut Shell, action: &str, prefix: &str) -> Vec<String> {
     let mut words: Vec<String> = match action {
         "alias" => shell.aliases.keys().cloned().collect(),
@@ -343,7 +358,7 @@ fn action_words(shell: &mut Shell, action: &str, prefix: &str) -> Vec<String> {
             all
         }
         "file" | "directory" => {
-            let found = shell.glob(&[(prefix, true), ("*", false)]).unwrap_or_default();
+            let found = paths(shell, prefix);
             found.into_iter().filter(|path| action == "file" || super::file_test("-d", path)).collect()
         }
         "shopt" => crate::state::options::ShoptOption::ALL.iter().map(|entry| entry.1.to_owned()).collect(),

@@ -6,7 +6,7 @@ use crate::exec::Item;
 use crate::shell::{Done, Flow, Shell};
 use crate::state::assign::{is_name, split_subscript};
 use crate::state::options::{SetOption, ShoptOption};
-use crate::state::variables::{Attributes, Value};
+use crate::state::variables::{Attributes, Value, Variable};
 use crate::syntax::Parser;
 
 /// What the options of a declaring builtin ask for.
@@ -196,7 +196,14 @@ fn item_name(item: &Item<'_>) -> String {
 fn print_named(shell: &mut Shell, builtin: &str, items: &[Item<'_>]) -> Done {
     let mut status = 0;
     for item in items {
-        let name = item_name(item);
+        let name = match item {
+            // As with every operand that has more than a name.
+            Item::Value(assignment, value) => {
+                format!("{}{}={value}", assignment.name, if assignment.append { "+" } else { "" })
+            }
+            Item::Assignment(assignment) => crate::print::assignment(assignment),
+            Item::Text(text) => text.clone(),
+        };
         if shell.variables.get(&name).is_none() {
             shell.complain(format_args!("{builtin}: {name}: not found"));
             status = 1;
@@ -311,7 +318,7 @@ fn take_apart<'a>(shell: &mut Shell, item: &Item<'a>, wishes: &Wishes) -> Done<R
                 Some(word) => Some(shell.expand_string(word)?),
                 None => None,
             };
-            let value = Some(Assigned::Text(text.clone()));
+            let value = Some(read_value(shell, &assignment.name, subscript.is_some(), text.clone(), wishes));
             Ok(Ok(Target { name: assignment.name.clone(), subscript, append: assignment.append, value }))
         }
         Item::Assignment(assignment) => {
@@ -321,7 +328,10 @@ fn take_apart<'a>(shell: &mut Shell, item: &Item<'a>, wishes: &Wishes) -> Done<R
                 None => None,
             };
             let value = match value {
-                AssignedValue::Scalar(word) => Assigned::Text(shell.expand_assigned(word)?),
+                AssignedValue::Scalar(word) => {
+                    let text = shell.expand_assigned(word)?;
+                    read_value(shell, name, subscript.is_some(), text, wishes)
+                }
                 AssignedValue::Array(elements) => Assigned::Elements(elements.as_slice().into()),
             };
             Ok(Ok(Target { name: name.clone(), subscript, append: *append, value: Some(value) }))
@@ -342,22 +352,27 @@ fn take_apart<'a>(shell: &mut Shell, item: &Item<'a>, wishes: &Wishes) -> Done<R
             if !is_name(&name) {
                 return Ok(Err(text.clone()));
             }
-            // `declare "a=(1 2)"` is read as an array when it is to be one.
-            let is_array = wishes.indexed
-                || wishes.associative
-                || shell.variables.get(&name).is_some_and(super::super::state::variables::Variable::is_array);
-            let value = match value {
-                Some(value) if is_array && subscript.is_none() && value.starts_with('(') && value.ends_with(')') => {
-                    parse_elements(shell, &value)
-                        .map(|elements| Assigned::Elements(elements.into()))
-                        .or(Some(Assigned::Text(value)))
-                }
-                Some(value) => Some(Assigned::Text(value)),
-                None => None,
-            };
+            let value = value.map(|value| read_value(shell, &name, subscript.is_some(), value, wishes));
             Ok(Ok(Target { name, subscript, append, value }))
         }
     }
+}
+
+/// `declare "a=(1 2)"` is read as an array when it is to be one, or is one in the scope of the declaration.
+fn read_value<'a>(shell: &Shell, name: &str, is_element: bool, text: String, wishes: &Wishes) -> Assigned<'a> {
+    let is_array = || {
+        let scope = if wishes.local { shell.variables.function_scope() } else { 0 };
+        let known = shell.variables.get(name);
+        known.is_some_and(|variable| variable.is_array() && (!wishes.local || variable.scope >= scope))
+    };
+    let is_compound = !is_element && text.starts_with('(') && text.ends_with(')');
+    if is_compound && (wishes.indexed || wishes.associative || is_array()) {
+        return match parse_elements(shell, &text) {
+            Some(elements) => Assigned::Elements(elements.into()),
+            None => Assigned::Text(text),
+        };
+    }
+    Assigned::Text(text)
 }
 
 fn parse_elements(shell: &Shell, text: &str) -> Option<Vec<ArrayElement>> {
@@ -462,6 +477,9 @@ fn set_up(
     value: Option<Assigned<'_>>,
     wishes: &Wishes,
 ) -> Done<bool> {
+    if wishes.indexed && wishes.associative && !shell.variables.get(name).is_some_and(Variable::is_array) {
+        shell.declare_array(name, true);
+    }
     let kind = shell.variables.get(name).map(|variable| variable.value.clone());
     match kind {
         Some(Value::Indexed(_)) if wishes.associative => {
@@ -503,7 +521,7 @@ fn set_up(
                 shell.complain(format_args!("{name}: cannot assign list to array member"));
                 return Ok(false);
             }
-            shell.assign_array(name, &elements, append)?;
+            shell.with_own_ifs(|shell| shell.assign_array(name, &elements, append))?;
         }
         Some(Assigned::Text(text)) => match subscript {
             Some(subscript) => {

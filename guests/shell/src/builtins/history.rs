@@ -3,6 +3,7 @@
 use super::parse_options;
 use crate::bytes;
 use crate::shell::{Done, Flow, Shell};
+use crate::state::options::SetOption;
 
 impl Shell {
     fn history_file(&mut self) -> Option<String> {
@@ -32,6 +33,26 @@ impl Shell {
         }
         self.history.add(text);
         self.limit_history();
+    }
+
+    /// The place of the newest command besides the `fc` that asks.
+    fn newest_command(&self) -> usize {
+        self.history.lines.len().saturating_sub(1 + usize::from(self.on(SetOption::History)))
+    }
+
+    /// The place of what `fc` is told: a number, one that counts back, or the beginning of a command.
+    fn find_command_of_history(&self, text: &str) -> Option<usize> {
+        let newest = self.newest_command();
+        let Ok(number) = text.parse::<i64>() else {
+            return self.history.lines.get(..=newest)?.iter().rposition(|line| line.starts_with(text));
+        };
+        let back = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+        Some(match number {
+            0 if text.starts_with('-') => self.history.lines.len().saturating_sub(1),
+            0 => newest,
+            ..0 => (newest + 1).saturating_sub(back),
+            _ => back.saturating_sub(self.history.dropped + 1).min(newest),
+        })
     }
 
     /// HISTSIZE has been set, or a command added.
@@ -109,6 +130,10 @@ pub(super) fn history(shell: &mut Shell, args: &[String]) -> Done {
         shell.history.fresh = 0;
     }
     if has('s') {
+        if shell.on(SetOption::History) {
+            // Takes the place of the command that adds it.
+            shell.history.forget_last();
+        }
         shell.history.add(&operands.join(" "));
         return Ok(0);
     }
@@ -217,27 +242,24 @@ pub(super) fn fc(shell: &mut Shell, args: &[String]) -> Done {
     if shell.history.lines.is_empty() {
         return Ok(0);
     }
-    if has('s') {
+    let by_dash = options.iter().any(|(letter, editor)| *letter == 'e' && editor == "-");
+    if has('s') || by_dash {
         return again(shell, operands);
     }
     if !has('l') {
         return Ok(0);
     }
-    let count = shell.history.lines.len();
-    let find = |shell: &Shell, text: &str| match text.parse::<i64>() {
-        Ok(number) => shell.history.place(number),
-        Err(_) => shell.history.lines.iter().rposition(|line| line.starts_with(text)),
-    };
+    let newest = shell.newest_command();
     let first = match operands.first() {
-        None => Some(count.saturating_sub(17)),
-        Some(text) => find(shell, text),
+        None => Some((newest + 1).saturating_sub(16)),
+        Some(text) => shell.find_command_of_history(text),
     };
     let last = match operands.get(1) {
-        None => Some(count.saturating_sub(2).max(first.unwrap_or(0))),
-        Some(text) => find(shell, text),
+        None => Some(newest),
+        Some(text) => shell.find_command_of_history(text),
     };
     let (Some(first), Some(last)) = (first, last) else {
-        shell.complain("fc: history specification out of range");
+        shell.complain("fc: no command found");
         return Ok(1);
     };
     let mut places: Vec<usize> = (first.min(last)..=first.max(last)).collect();
@@ -257,9 +279,8 @@ pub(super) fn fc(shell: &mut Shell, args: &[String]) -> Done {
 fn again(shell: &mut Shell, operands: &[String]) -> Done {
     let change = operands.first().and_then(|text| text.split_once('='));
     let wanted = operands.get(usize::from(change.is_some())).map_or("", String::as_str);
-    let current = shell.history.lines.len().saturating_sub(1);
-    let older = shell.history.lines.get(..current).unwrap_or_default();
-    let Some(line) = older.iter().rev().find(|line| line.starts_with(wanted)).cloned() else {
+    let found = if wanted.is_empty() { Some(shell.newest_command()) } else { shell.find_command_of_history(wanted) };
+    let Some(line) = found.and_then(|at| shell.history.lines.get(at)).cloned() else {
         shell.complain("fc: no command found");
         return Ok(1);
     };

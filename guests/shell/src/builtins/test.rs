@@ -127,6 +127,10 @@ impl Shell {
                 });
             }
             let subscript = self.subscript(&name, subscript)?;
+            if self.is_before_start(&name, &subscript) {
+                self.complain(format_args!("{name}: bad array subscript"));
+                return Ok(false);
+            }
             return Ok(self.get_element(&name, &subscript).is_some());
         }
         if let Ok(number) = text.parse::<usize>() {

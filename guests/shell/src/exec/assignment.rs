@@ -49,13 +49,18 @@ impl Shell {
         }
     }
 
+    /// Whether a negative subscript counts back beyond the first element.
+    pub(crate) fn is_before_start(&self, name: &str, subscript: &Subscript) -> bool {
+        matches!(*subscript, Subscript::Number(number) if number < 0 && self.array_end(name) + number < 0)
+    }
+
     fn checked_subscript(&mut self, name: &str, index: &crate::ast::Word) -> Done<Subscript> {
         if index.parts.is_empty() {
             self.complain(format_args!("{name}[]: bad array subscript"));
             return Err(self.discard());
         }
         let subscript = self.expand_subscript(name, index)?;
-        if matches!(subscript, Subscript::Number(number) if number < 0 && self.array_end(name) + number < 0) {
+        if self.is_before_start(name, &subscript) {
             self.complain(format_args!("{name}[{}]: bad array subscript", crate::print::word(index)));
             return Err(self.discard());
         }

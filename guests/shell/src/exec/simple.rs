@@ -1,6 +1,6 @@
 //! Simple commands: expansion, then a function, a builtin or a program.
 
-use crate::ast::{Argument, Assignment, Part, SimpleCommand, Word};
+use crate::ast::{Argument, Assignment, Part, RedirectFd, SimpleCommand, Word};
 use crate::builtins::{self, Builtin};
 use crate::shell::{Done, Flow, Shell};
 use crate::state::options::SetOption;
@@ -98,6 +98,14 @@ impl Shell {
                 other => other?,
             }
         }
+        // The descriptor and its variable are those of a child.
+        if simple.redirects.iter().any(|redirect| matches!(redirect.fd, RedirectFd::Variable(_))) {
+            return self.run_subshell_with(|shell| shell.redirect_nothing(simple));
+        }
+        self.redirect_nothing(simple)
+    }
+
+    fn redirect_nothing(&mut self, simple: &SimpleCommand) -> Done {
         let mut status = 0;
         if !simple.redirects.is_empty() {
             let substituted = self.substitution_status;

@@ -78,6 +78,10 @@ impl Shell {
 
     fn scratch_element(&mut self, name: &str, subscript: &Subscript) -> Result<Option<&str>, String> {
         let (name, _) = self.resolve(name);
+        if self.is_before_start(&name, subscript) {
+            self.complain(format_args!("{name}: bad array subscript"));
+            return Ok(None);
+        }
         match self.get_element(&name, subscript) {
             Some(text) => {
                 self.arithmetic.scratch = text;
@@ -103,11 +107,10 @@ impl Shell {
             return Err(format!("{name}: readonly variable"));
         }
         if let Subscript::Number(number) = subscript
-            && number < 0
-            && let Value::Indexed(map) = self.value(&name)
-            && map.last_key_value().map_or(0, |(last, _)| last + 1) + number < 0
+            && self.is_before_start(&name, &subscript)
         {
-            return Err(format!("{name}[{number}]: bad array subscript"));
+            self.complain(format_args!("{name}[{number}]: bad array subscript"));
+            return Ok(());
         }
         self.assign_element(&name, subscript, value.to_string(), false).map_err(|_| String::new())
     }

@@ -22,6 +22,7 @@ pub const NAMES: &[&str] = &[
     "EPOCHSECONDS",
     "FUNCNAME",
     "GROUPS",
+    "HISTCMD",
     "LINENO",
     "PIPESTATUS",
     "RANDOM",
@@ -51,7 +52,7 @@ impl Shell {
             let variable = self.variables.entry(name);
             variable.attributes = variable.attributes.with(Attributes::READONLY);
         }
-        for name in ["EPOCHSECONDS", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "BASHPID"] {
+        for name in ["EPOCHSECONDS", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "BASHPID", "HISTCMD"] {
             let variable = self.variables.entry(name);
             if name != "EPOCHSECONDS" {
                 variable.attributes = variable.attributes.with(Attributes::INTEGER);
@@ -80,6 +81,7 @@ impl Shell {
                 let mixed = (high << 40 ^ sys::now_ns() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 scalar((mixed >> 32).to_string())
             }
+            "HISTCMD" => scalar(if self.on(SetOption::History) { self.history.number() } else { 0 }.to_string()),
             "PIPESTATUS" => Some(numbers(&self.pipe_status)),
             "FUNCNAME" => {
                 // Outside of functions there is no FUNCNAME, even while a file is sourced.

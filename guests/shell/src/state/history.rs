@@ -20,6 +20,12 @@ impl History {
         self.fresh += 1;
     }
 
+    /// Removes the newest command.
+    pub fn forget_last(&mut self) {
+        self.lines.pop();
+        self.fresh = self.fresh.saturating_sub(1);
+    }
+
     /// Keeps only the newest commands.
     pub fn shrink(&mut self, most: usize) {
         let extra = self.lines.len().saturating_sub(most);

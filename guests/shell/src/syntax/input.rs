@@ -186,7 +186,7 @@ impl Parser {
         while self.at(end).is_ascii_digit() {
             end += 1;
         }
-        (end > self.pos && matches!(self.at(end), b'<' | b'>')).then_some(end)
+        (end > self.pos && matches!(self.at(end), b'<' | b'>') && self.at(end + 1) != b'(').then_some(end)
     }
 
     /// Where a `{name}` of `{name}>` ends.

@@ -61,8 +61,8 @@ const fn stops(bytes: &[u8]) -> Stops {
 
 static COMMAND: Stops = stops(b"\0\\'\"$` \t\n;&|<>()");
 static COMMAND_EXTGLOB: Stops = stops(b"\0\\'\"$` \t\n;&|<>()?*+@!");
-static BRACE: Stops = stops(b"\0\\'\"$`}");
-static BRACE_SLASH: Stops = stops(b"\0\\'\"$`}/");
+static BRACE: Stops = stops(b"\0\\'\"$`}<>");
+static BRACE_SLASH: Stops = stops(b"\0\\'\"$`}/<>");
 static SUBSCRIPT: Stops = stops(b"\0\\'\"$`[]");
 static WHOLE: Stops = stops(b"\0\\'\"$`");
 static GROUP: Stops = stops(b"\0\\'\"$`()");
@@ -159,9 +159,8 @@ impl Parser {
             match byte {
                 0 => return Ok(()),
                 b'\\' | b'\'' | b'"' | b'$' | b'`' => self.quote_or_expansion(parts)?,
-                b'<' | b'>' if self.at(self.pos + 1) == b'(' && mode != Mode::Regex => {
-                    parts.0.push(self.process()?);
-                }
+                b'<' | b'>' if self.at(self.pos + 1) == b'(' => parts.0.push(self.process()?),
+                b'<' | b'>' if matches!(mode, Mode::Brace | Mode::BraceSlash) => self.push_here(parts),
                 b'?' | b'*' | b'+' | b'@' | b'!' => {
                     self.push_here(parts);
                     if self.here() == b'(' {

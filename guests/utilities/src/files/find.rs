@@ -125,6 +125,18 @@ fn visit(entry: &Entry, expr: &parse::Expr, eval: &mut eval::Eval<'_>, device: u
     let options = eval.options;
     let shown = entry.depth >= options.min_depth;
     let directory = entry.kind == sys::stat::S_IFDIR;
+    if directory
+        && options.follow
+        && let Some(stat) = entry.stat()
+        && above.contains(&(stat.dev, stat.ino))
+    {
+        let text = format!(
+            "File system loop detected; ‘{}’ is part of the same file system loop as ‘{}’.",
+            show(&entry.path),
+            show(&entry.path[..entry.start])
+        );
+        return eval.complain(&text);
+    }
     eval.prune = false;
     if shown && !(directory && options.depth_first) {
         eval.test(expr, entry);
@@ -152,16 +164,7 @@ fn descend(entry: &Entry, expr: &parse::Expr, eval: &mut eval::Eval<'_>, device:
     if options.follow
         && let Some(stat) = entry.stat()
     {
-        let id = (stat.dev, stat.ino);
-        if above.contains(&id) {
-            let text = format!(
-                "File system loop detected; ‘{}’ is part of the same file system loop as ‘{}’.",
-                show(&entry.path),
-                show(&entry.path[..entry.start])
-            );
-            return eval.complain(&text);
-        }
-        above.push(id);
+        above.push((stat.dev, stat.ino));
     }
     let children = match fs::read_dir(io::path(&entry.path)) {
         Ok(children) => children,

@@ -10,15 +10,19 @@ const SPEC: Spec = Spec { short: "h", long: &[("exponents", No, 'h')], help: "" 
 
 /// `factor`.
 pub fn main(args: Args) -> Outcome {
-    let is_number = |word: &OsString| {
-        let text = program::bytes(word).strip_prefix(b"+").unwrap_or(program::bytes(word));
-        !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+    let digits = |word: &OsString| {
+        let text = program::bytes(word).trim_ascii_start();
+        let text = text.strip_prefix(b"+").unwrap_or(text);
+        let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        is_number.then(|| crate::io::os(text))
     };
     let (mut kept, mut wrong) = (Vec::new(), false);
     let mut words = args.into_iter();
     kept.extend(words.next());
     for word in words {
-        if is_number(&word) || program::bytes(&word).starts_with(b"-") {
+        if let Some(digits) = digits(&word) {
+            kept.push(digits);
+        } else if program::bytes(&word).starts_with(b"-") {
             kept.push(word);
         } else {
             program::warn(format!("{} is not a valid positive integer", quote::plain(&word)));

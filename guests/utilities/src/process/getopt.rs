@@ -63,9 +63,6 @@ pub fn main(args: Args) -> Outcome {
             None => return Err(usage("missing optstring argument")),
         },
     };
-    if old && words.front().is_some_and(|word| word == "--") {
-        words.pop_front();
-    }
     let posix = std::env::var_os("POSIXLY_CORRECT").is_some();
     let (order, short) = match short.split_first() {
         Some((b'+', rest)) => (Order::StopAtFirst, rest.to_vec()),

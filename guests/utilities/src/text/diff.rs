@@ -98,6 +98,7 @@ pub(crate) struct Options {
     line_formats: Option<[Vec<u8>; 3]>,
     /// The options as they were given, for the heads of a recursive comparison.
     given: Vec<u8>,
+    no_dereference: bool,
 }
 
 /// `diff`.
@@ -144,6 +145,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
         ignore_blank_lines: false,
         ignore_lines: None,
         strip_cr: false,
+        no_dereference: false,
         text: false,
         color: false,
         suppress_common: false,
@@ -234,6 +236,7 @@ fn configure(items: Vec<Item>, args: &[Vec<u8>]) -> Result<(Options, Vec<Vec<u8>
                     _ => std::io::IsTerminal::is_terminal(&std::io::stdout()),
                 }
             }
+            '\u{2}' => options.no_dereference = true,
             '\u{4}' => options.strip_cr = true,
             '\u{5}' => options.suppress_blank_empty = true,
             '\u{6}' => options.suppress_common = true,
@@ -280,11 +283,33 @@ fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
 
 /// Compares two operands or entries: 0 the same, 1 different, 2 trouble.
 fn pair(options: &Options, out: &mut Out, first: &[u8], second: &[u8], nested: bool) -> i32 {
+    if let Some(status) = links(options, out, first, second) {
+        return status;
+    }
     match (is_dir(first), is_dir(second)) {
         (true, true) => directories(options, out, first, second),
         (true, false) if !nested => files(options, out, &join(first, last_component(second)), second, false),
         (false, true) if !nested => files(options, out, first, &join(second, last_component(first)), false),
         _ => files(options, out, first, second, nested),
+    }
+}
+
+/// `--no-dereference`: links are compared by what they point to; `None` where neither is one.
+fn links(options: &Options, out: &mut Out, a: &[u8], b: &[u8]) -> Option<i32> {
+    if !options.no_dereference {
+        return None;
+    }
+    let target = |name: &[u8]| fs::read_link(io::path(name)).ok();
+    let kind = |name: &[u8]| if is_dir(name) { "directory" } else { "regular file" };
+    match (target(a), target(b)) {
+        (None, None) => None,
+        (Some(left), Some(right)) if left == right => Some(0),
+        (Some(_), Some(_)) => {
+            out.put(format!("Symbolic links {} and {} differ\n", show(a), show(b)).as_bytes());
+            Some(1)
+        }
+        (Some(_), None) => Some(mismatch(out, a, "symbolic link", b, kind(b))),
+        (None, Some(_)) => Some(mismatch(out, a, kind(a), b, "symbolic link")),
     }
 }
 
@@ -317,6 +342,12 @@ fn directories(options: &Options, out: &mut Out, first: &[u8], second: &[u8]) ->
         {
             out.put(&[b"Only in ", directory, b": ", name, b"\n"].concat());
             status = status.max(1);
+            continue;
+        }
+        if only.is_none()
+            && let Some(result) = links(options, out, &a, &b)
+        {
+            status = status.max(result);
             continue;
         }
         let result = match (is_dir(&a), is_dir(&b)) {

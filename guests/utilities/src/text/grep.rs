@@ -384,7 +384,7 @@ fn configure(items: Vec<Item>, mut dialect: Dialect) -> Result<(Options, Regex, 
     if options.directories == Directories::Recurse && filename.is_none() && files.len() == 1 {
         options.with_filename = fs::metadata(io::path(&files[0])).is_ok_and(|data| data.is_dir());
     }
-    if options.max_count == 0 && !options.files_without {
+    if (options.max_count == 0 || nothing && !options.invert) && !options.files_without {
         return Err(1);
     }
     Ok((options, regex, files))
@@ -425,10 +425,8 @@ impl Run<'_> {
 
     fn operand(&mut self, file: &[u8], implied: bool) {
         if file == b"-" {
-            if self.wanted(b"-", true) {
-                self.read(Input::Stdin, &self.options.label.clone());
-            }
-            return;
+            // Standard input has no name to leave it out by.
+            return self.read(Input::Stdin, &self.options.label.clone());
         }
         let data = match fs::metadata(io::path(file)) {
             Ok(data) => data,

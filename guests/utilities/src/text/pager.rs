@@ -22,6 +22,10 @@ pub fn pager(args: Vec<OsString>) -> i32 {
     for file in &files {
         let input = match Input::open(file) {
             Ok(input) => input,
+            Err(error) if name == "more" && error.kind() == std::io::ErrorKind::IsADirectory => {
+                out.put(format!("\n*** {}: directory ***\n\n", show(file)).as_bytes());
+                continue;
+            }
             Err(error) => {
                 out.flush();
                 if name == "more" {
