@@ -1,15 +1,23 @@
-//! Time zones as POSIX rules: `UTC0`, `EST5EDT,M3.2.0,M11.1.0`, and the common names for them.
-//!
-//! Only today's rules are known: a date of long ago is shown with them too.
+//! Time zones: POSIX rules such as `UTC0` and `EST5EDT,M3.2.0,M11.1.0`, and names, whose past and rules are in the files below
+//! `/usr/share/zoneinfo`.
 
 use crate::calendar;
 
-/// A zone: standard time, and summer time with its rules.
+/// A zone: standard time, summer time with its rules, and what was in force before them.
 #[derive(Clone, Debug)]
 pub struct Zone {
     name: String,
     offset: i64,
     summer: Option<Summer>,
+    past: Vec<Period>,
+}
+
+/// A stretch of the past with one time, up to the next.
+#[derive(Clone, Debug)]
+struct Period {
+    from: i64,
+    offset: i64,
+    name: String,
 }
 
 #[derive(Clone, Debug)]
@@ -33,94 +41,10 @@ enum Day {
     Zero(i64),
 }
 
-/// Names that people write in `TZ`, with today's rules.
-const NAMED: &[(&str, &str)] = &[
-    ("Africa/Cairo", "EET-2EEST,M4.5.5/0,M10.5.4/24"),
-    ("Africa/Johannesburg", "SAST-2"),
-    ("Africa/Lagos", "WAT-1"),
-    ("Africa/Nairobi", "EAT-3"),
-    ("America/Anchorage", "AKST9AKDT,M3.2.0,M11.1.0"),
-    ("America/Argentina/Buenos_Aires", "<-03>3"),
-    ("America/Bogota", "<-05>5"),
-    ("America/Chicago", "CST6CDT,M3.2.0,M11.1.0"),
-    ("America/Denver", "MST7MDT,M3.2.0,M11.1.0"),
-    ("America/Halifax", "AST4ADT,M3.2.0,M11.1.0"),
-    ("America/Los_Angeles", "PST8PDT,M3.2.0,M11.1.0"),
-    ("America/Mexico_City", "CST6"),
-    ("America/New_York", "EST5EDT,M3.2.0,M11.1.0"),
-    ("America/Phoenix", "MST7"),
-    ("America/Sao_Paulo", "<-03>3"),
-    ("America/St_Johns", "NST3:30NDT,M3.2.0,M11.1.0"),
-    ("America/Toronto", "EST5EDT,M3.2.0,M11.1.0"),
-    ("America/Vancouver", "PST8PDT,M3.2.0,M11.1.0"),
-    ("Asia/Bangkok", "<+07>-7"),
-    ("Asia/Calcutta", "IST-5:30"),
-    ("Asia/Dhaka", "<+06>-6"),
-    ("Asia/Dubai", "<+04>-4"),
-    ("Asia/Hong_Kong", "HKT-8"),
-    ("Asia/Jakarta", "WIB-7"),
-    ("Asia/Jerusalem", "IST-2IDT,M3.4.4/26,M10.5.0"),
-    ("Asia/Karachi", "PKT-5"),
-    ("Asia/Kathmandu", "<+0545>-5:45"),
-    ("Asia/Kolkata", "IST-5:30"),
-    ("Asia/Manila", "PST-8"),
-    ("Asia/Seoul", "KST-9"),
-    ("Asia/Shanghai", "CST-8"),
-    ("Asia/Singapore", "<+08>-8"),
-    ("Asia/Taipei", "CST-8"),
-    ("Asia/Tehran", "<+0330>-3:30"),
-    ("Asia/Tokyo", "JST-9"),
-    ("Australia/Adelaide", "ACST-9:30ACDT,M10.1.0,M4.1.0/3"),
-    ("Australia/Brisbane", "AEST-10"),
-    ("Australia/Melbourne", "AEST-10AEDT,M10.1.0,M4.1.0/3"),
-    ("Australia/Perth", "AWST-8"),
-    ("Australia/Sydney", "AEST-10AEDT,M10.1.0,M4.1.0/3"),
-    ("CET", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("EST", "EST5"),
-    ("EST5EDT", "EST5EDT,M3.2.0,M11.1.0"),
-    ("Etc/GMT", "GMT0"),
-    ("Etc/UTC", "UTC0"),
-    ("Europe/Amsterdam", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Athens", "EET-2EEST,M3.5.0/3,M10.5.0/4"),
-    ("Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Brussels", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Budapest", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Copenhagen", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Dublin", "GMT0IST,M3.5.0/1,M10.5.0"),
-    ("Europe/Helsinki", "EET-2EEST,M3.5.0/3,M10.5.0/4"),
-    ("Europe/Istanbul", "<+03>-3"),
-    ("Europe/Kiev", "EET-2EEST,M3.5.0/3,M10.5.0/4"),
-    ("Europe/Kyiv", "EET-2EEST,M3.5.0/3,M10.5.0/4"),
-    ("Europe/Lisbon", "WET0WEST,M3.5.0/1,M10.5.0"),
-    ("Europe/London", "GMT0BST,M3.5.0/1,M10.5.0"),
-    ("Europe/Madrid", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Moscow", "MSK-3"),
-    ("Europe/Oslo", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Paris", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Prague", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Rome", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Stockholm", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Vienna", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Warsaw", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("Europe/Zurich", "CET-1CEST,M3.5.0,M10.5.0/3"),
-    ("GMT", "GMT0"),
-    ("Japan", "JST-9"),
-    ("MST", "MST7"),
-    ("PST8PDT", "PST8PDT,M3.2.0,M11.1.0"),
-    ("Pacific/Auckland", "NZST-12NZDT,M9.5.0,M4.1.0/3"),
-    ("Pacific/Honolulu", "HST10"),
-    ("US/Central", "CST6CDT,M3.2.0,M11.1.0"),
-    ("US/Eastern", "EST5EDT,M3.2.0,M11.1.0"),
-    ("US/Mountain", "MST7MDT,M3.2.0,M11.1.0"),
-    ("US/Pacific", "PST8PDT,M3.2.0,M11.1.0"),
-    ("UTC", "UTC0"),
-    ("Zulu", "UTC0"),
-];
-
 impl Zone {
     /// Coordinated Universal Time.
     pub fn utc() -> Self {
-        Self { name: "UTC".into(), offset: 0, summer: None }
+        Self { name: "UTC".into(), offset: 0, summer: None, past: Vec::new() }
     }
 
     /// The zone that `TZ` names; UTC without it.
@@ -131,9 +55,7 @@ impl Zone {
     /// The zone behind a `TZ` value; UTC when it cannot be understood.
     pub fn named(text: &str) -> Self {
         let text = text.strip_prefix(':').unwrap_or(text);
-        let rule = NAMED.iter().find(|(name, _)| *name == text).map(|(_, rule)| (*rule).to_owned());
-        let rule = rule.or_else(|| from_file(text)).unwrap_or_else(|| text.to_owned());
-        Self::parse(&rule).unwrap_or_else(|| {
+        from_file(text).or_else(|| Self::parse(text)).unwrap_or_else(|| {
             // What cannot be understood is UTC under the name that was given, as glibc has it.
             let word: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
             Self { name: if word.len() >= 3 && !text.contains('/') { word } else { "UTC".into() }, ..Self::utc() }
@@ -145,18 +67,25 @@ impl Zone {
         let name = zone_name(&mut rest)?;
         let offset = -span(&mut rest)?;
         if rest.is_empty() {
-            return Some(Self { name, offset, summer: None });
+            return Some(Self { name, offset, summer: None, past: Vec::new() });
         }
         let summer_name = zone_name(&mut rest)?;
         let summer_offset = if rest.is_empty() || rest.starts_with(',') { offset + 3600 } else { -span(&mut rest)? };
         let rules = rest.strip_prefix(',').unwrap_or("M3.2.0,M11.1.0");
         let (start, end) = rules.split_once(',')?;
         let summer = Summer { name: summer_name, offset: summer_offset, start: Rule::parse(start)?, end: Rule::parse(end)? };
-        Some(Self { name, offset, summer: Some(summer) })
+        Some(Self { name, offset, summer: Some(summer), past: Vec::new() })
     }
 
     /// Seconds east of UTC at a moment, and what the zone is called then.
     pub fn at(&self, utc: i64) -> (i64, &str) {
+        // The rules begin with the last of the periods.
+        let begun = self.past.partition_point(|period| period.from <= utc);
+        if begun < self.past.len()
+            && let Some(period) = self.past.get(begun.saturating_sub(1))
+        {
+            return (period.offset, &period.name);
+        }
         let Some(summer) = &self.summer else { return (self.offset, &self.name) };
         let (year, ..) = calendar::from_days((utc + self.offset).div_euclid(86400));
         let start = summer.start.at(year) - self.offset;
@@ -173,15 +102,82 @@ impl Zone {
     }
 }
 
-/// The rule at the end of a zone file, where the sandbox has one.
-fn from_file(name: &str) -> Option<String> {
+/// The zone in a file, where the sandbox has one of that name.
+fn from_file(name: &str) -> Option<Zone> {
     if name.is_empty() || name.contains("..") || name.starts_with('/') {
         return None;
     }
-    let content = std::fs::read(format!("/usr/share/zoneinfo/{name}")).ok()?;
-    let body = content.strip_suffix(b"\n")?;
-    let start = body.iter().rposition(|&byte| byte == b'\n')? + 1;
-    String::from_utf8(body[start..].to_vec()).ok().filter(|rule| !rule.is_empty())
+    read_zone(&std::fs::read(format!("/usr/share/zoneinfo/{name}")).ok()?)
+}
+
+/// Reads the second part of a TZif file, with times of eight bytes, and the rule at its end.
+fn read_zone(file: &[u8]) -> Option<Zone> {
+    let body = file.strip_suffix(b"\n")?;
+    let rule = body.get(body.iter().rposition(|&byte| byte == b'\n')? + 1..)?;
+    let mut rest = file;
+    let first = Counts::read(&mut rest)?;
+    take(&mut rest, first.length(4)?)?;
+    let counts = Counts::read(&mut rest)?;
+    let times = take(&mut rest, counts.times.checked_mul(8)?)?;
+    let kinds = take(&mut rest, counts.times)?;
+    let types = take(&mut rest, counts.types.checked_mul(6)?)?;
+    let names = take(&mut rest, counts.letters)?;
+    let period = |from: i64, kind: usize| {
+        let [a, b, c, d, _, at] = *types.chunks_exact(6).nth(kind)? else { return None };
+        let name = names.get(usize::from(at)..)?.split(|&byte| byte == 0).next()?;
+        let offset = i64::from(i32::from_be_bytes([a, b, c, d]));
+        Some(Period { from, offset, name: String::from_utf8_lossy(name).into_owned() })
+    };
+    let mut past = vec![period(i64::MIN, 0)?];
+    for (time, kind) in times.chunks_exact(8).zip(kinds) {
+        past.push(period(i64::from_be_bytes(time.try_into().ok()?), usize::from(*kind))?);
+    }
+    let last = past.last()?;
+    let rules = Zone::parse(std::str::from_utf8(rule).ok()?);
+    let (name, offset) = (last.name.clone(), last.offset);
+    Some(Zone { past, ..rules.unwrap_or(Zone { name, offset, ..Zone::utc() }) })
+}
+
+/// How much there is of each kind in one part of a TZif file.
+struct Counts {
+    universal: usize,
+    standard: usize,
+    leaps: usize,
+    times: usize,
+    types: usize,
+    letters: usize,
+}
+
+impl Counts {
+    fn read(rest: &mut &[u8]) -> Option<Self> {
+        let head = take(rest, 44)?.strip_prefix(b"TZif")?;
+        let number = |at: usize| {
+            let four = head.get(16 + at * 4..)?.first_chunk()?;
+            usize::try_from(u32::from_be_bytes(*four)).ok()
+        };
+        Some(Self {
+            universal: number(0)?,
+            standard: number(1)?,
+            leaps: number(2)?,
+            times: number(3)?,
+            types: number(4)?,
+            letters: number(5)?,
+        })
+    }
+
+    /// The length of the part, with times of so many bytes.
+    fn length(&self, time: usize) -> Option<usize> {
+        let times = self.times.checked_mul(time + 1)?;
+        let leaps = self.leaps.checked_mul(time + 4)?;
+        let rest = self.types.checked_mul(6)?.checked_add(self.letters)?;
+        times.checked_add(leaps)?.checked_add(rest)?.checked_add(self.standard)?.checked_add(self.universal)
+    }
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    Some(taken)
 }
 
 fn zone_name(rest: &mut &str) -> Option<String> {
@@ -259,12 +255,51 @@ impl Rule {
 mod tests {
     use super::*;
 
+    /// New York around the year in which summer time became longer, as a TZif file of today would tell it.
+    fn file() -> Vec<u8> {
+        let mut file = b"TZif2".to_vec();
+        file.extend([0; 15]);
+        file.extend([0; 24]);
+        file.extend(b"TZif2");
+        file.extend([0; 15]);
+        [0u32, 0, 0, 3, 3, 12].iter().for_each(|count| file.extend(count.to_be_bytes()));
+        [-2_717_650_800i64, 1_143_961_200, 1_162_101_600].iter().for_each(|time| file.extend(time.to_be_bytes()));
+        file.extend([1, 2, 1]);
+        for (offset, summer, name) in [(-17_762i32, 0, 0), (-18_000, 0, 4), (-14_400, 1, 8)] {
+            file.extend(offset.to_be_bytes());
+            file.extend([summer, name]);
+        }
+        file.extend(b"LMT\0EST\0EDT\0\nEST5EDT,M3.2.0,M11.1.0\n");
+        file
+    }
+
     #[test]
     fn summer_comes_and_goes() {
-        let zone = Zone::named("America/New_York");
+        let zone = Zone::named("EST5EDT,M3.2.0,M11.1.0");
         assert_eq!(zone.at(1_704_067_200), (-18000, "EST"));
         assert_eq!(zone.at(1_720_000_000), (-14400, "EDT"));
         assert_eq!(zone.to_utc(1_720_000_000 - 14400), 1_720_000_000);
-        assert_eq!(Zone::named("Pacific/Auckland").at(1_704_067_200), (46800, "NZDT"));
+        assert_eq!(Zone::named("NZST-12NZDT,M9.5.0,M4.1.0/3").at(1_704_067_200), (46800, "NZDT"));
+    }
+
+    #[test]
+    fn the_past_has_its_own_rules() {
+        let zone = read_zone(&file()).expect("a zone");
+        assert_eq!(zone.at(-3_000_000_000), (-17_762, "LMT"));
+        // 20 March 2006: summer time began in April then; a year later it begins in March.
+        assert_eq!(zone.at(1_142_866_800), (-18_000, "EST"));
+        assert_eq!(zone.at(1_150_000_000), (-14_400, "EDT"));
+        assert_eq!(zone.at(1_174_402_800), (-14_400, "EDT"));
+    }
+
+    #[test]
+    fn a_file_cut_short_is_no_zone_and_no_harm() {
+        let file = file();
+        for length in 0..file.len() - 1 {
+            assert!(read_zone(&file[..length]).is_none(), "{length} bytes");
+        }
+        let mut huge = file.clone();
+        huge[44 + 32..44 + 36].fill(0xff);
+        assert!(read_zone(&huge).is_none());
     }
 }

