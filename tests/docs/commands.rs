@@ -96,12 +96,7 @@ fn check(page: &Page) -> Vec<String> {
         let at = |kind: &str| notes.path().join(format!("{index}.{kind}"));
         fs::write(at("sh"), shown.command.replace("8080", &port)).unwrap();
         let (file, output, status) = (at("sh"), at("out"), at("status"));
-        script += &format!(
-            ". {} > {} 2>&1 < /dev/null; echo $? > {}\n",
-            file.display(),
-            output.display(),
-            status.display()
-        );
+        script += &format!(". {} > {} 2>&1 < /dev/null; echo $? > {}\n", file.display(), output.display(), status.display());
     }
     let binary = Path::new(env!("CARGO_BIN_EXE_sandlite"));
     let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());

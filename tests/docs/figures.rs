@@ -80,7 +80,8 @@ fn has_bare_time(line: &str) -> bool {
 #[test]
 fn a_measured_time_names_its_source() {
     let mut bare = Vec::new();
-    for page in pages().iter().filter(|page| !SOURCES.contains(&page.name().as_str()) && !page.path.starts_with("docs/reference")) {
+    for page in pages().iter().filter(|page| !SOURCES.contains(&page.name().as_str()) && !page.path.starts_with("docs/reference"))
+    {
         let mut inside = false;
         for (number, line) in (1..).zip(page.text.lines()) {
             inside ^= line.starts_with("```");

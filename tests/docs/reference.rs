@@ -99,7 +99,10 @@ fn the_python_package_is_documented() {
 #[test]
 fn documentation_of_variants_is_found() {
     let found = documented("tests/docs/reference.rs", "enum Example");
-    assert_eq!(found, [("One".to_owned(), "The first | in two lines.".replace('|', "\\|")), ("Two".to_owned(), "The last.".to_owned())]);
+    assert_eq!(
+        found,
+        [("One".to_owned(), "The first | in two lines.".replace('|', "\\|")), ("Two".to_owned(), "The last.".to_owned())]
+    );
 }
 
 #[allow(dead_code, reason = "read as text by the test above")]
