@@ -70,7 +70,7 @@ fn assert_none(what: &str, offenders: &[String]) {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_starts_with_its_purpose() {
     let silent = rust_files().into_iter().filter(|(_, text)| !text.starts_with("//! "));
     assert_none("files without `//!` at the top", &silent.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>());
 }
@@ -85,7 +85,7 @@ fn no_file_is_longer_than_600_lines_before_its_tests() {
 }
 
 #[test]
-fn unsafe_is_only_where_the_architecture_says() {
+fn unsafe_is_only_in_the_files_listed_in_architecture_md() {
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let section = architecture.split("## Where `unsafe` lives").nth(1).expect("ARCHITECTURE.md lists the unsafe modules");
     let section = section.split("\n## ").next().unwrap();
@@ -119,7 +119,7 @@ fn every_threat_has_a_test_of_its_name() {
 }
 
 #[test]
-fn every_threat_that_code_speaks_of_is_in_the_list() {
+fn every_threat_mentioned_in_code_is_in_the_list() {
     let security = fs::read_to_string(root().join("SECURITY.md")).unwrap();
     let mut unknown = Vec::new();
     for (path, text) in rust_files() {

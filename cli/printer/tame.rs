@@ -122,7 +122,7 @@ mod tests {
 
     // T-ISO-07.
     #[test]
-    fn what_a_terminal_would_obey_is_made_harmless() {
+    fn control_sequences_are_escaped() {
         check(&[b"plain\ttext\n"], "plain\ttext\n");
         check(&[b"\x1b[2J\x1b]0;owned\x07"], "\u{fffd}[2J\u{fffd}]0;owned\u{fffd}");
         check(&["\u{9b}31m".as_bytes()], "\u{fffd}31m");

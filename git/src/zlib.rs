@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deflated_is_inflated() {
+    fn deflated_data_is_inflated() {
         let long: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
         assert_eq!(inflated(&deflated(&[b""]), 0).unwrap(), b"");
         assert_eq!(inflated(&deflated(&[b"a", b"b", b"c"]), 3).unwrap(), b"abc");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_file_and_one_that_an_sdk_visited_have_what_we_write() {
+    fn a_new_file_and_one_that_an_sdk_opened_have_the_known_schema() {
         assert_eq!(verdict(""), None);
         assert_eq!(verdict(&SDKS[0].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")), None);
         assert_eq!(verdict("DROP TABLE fs_whiteout; DROP TABLE sandlite_session;"), None);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_does_not_matter_and_words_do() {
+    fn case_and_spaces_do_not_matter_but_words_do() {
         assert_eq!(spelled("CREATE  TABLE IF NOT EXISTS\n a ( b TEXT ,\tc INTEGER )"), "create table a(b text,c integer)");
         assert_ne!(spelled("CREATE TABLE a(b TEXT)"), spelled("CREATE TABLE a(bTEXT)"));
     }

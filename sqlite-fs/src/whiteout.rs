@@ -179,7 +179,7 @@ mod tests {
     use crate::{Database, Rows};
 
     #[test]
-    fn a_hidden_directory_stands_for_what_is_below_it() {
+    fn a_hidden_directory_hides_everything_below() {
         let database = Database::options().open().unwrap();
         let transaction = database.begin(None).unwrap();
         assert!(!transaction.hides_any().unwrap());

@@ -275,7 +275,7 @@ fn harmless_oddities_are_put_right() {
 }
 
 #[test]
-fn check_names_what_is_broken_in_our_own_file() {
+fn check_lists_damage_in_our_own_file() {
     let corpus = Corpus::new();
     let mut named = std::collections::BTreeSet::new();
     let ours = ["inode has a name", "link count", "file size", "file is dense", "file type", "target belongs to a symbolic link"];
@@ -329,7 +329,7 @@ fn check_names_what_is_broken_in_our_own_file() {
 
 /// T-SNAP-04
 #[test]
-fn what_lies_beside_the_file_is_not_read() {
+fn files_next_to_a_database_are_not_read() {
     let corpus = Corpus::new();
     let path = corpus.dir.path().join("wal.db");
     std::fs::copy(&corpus.sound, &path).unwrap();
@@ -469,7 +469,7 @@ fn localsandbox_snapshots_are_brought_up_to_date() {
 
 /// T-SNAP-05: with `secure_delete` not even the file itself has what was deleted.
 #[test]
-fn deleted_bytes_are_overwritten_when_asked() {
+fn deleted_bytes_are_overwritten_with_secure_delete() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = Database::options().path(&path).secure_delete().versions(false).open().unwrap();

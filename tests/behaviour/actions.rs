@@ -125,7 +125,7 @@ fn a_new_python_of_an_old_session_is_reported() {
 }
 
 #[test]
-fn a_timeout_above_the_limit_is_reduced_and_the_answer_says_so() {
+fn a_timeout_above_the_limit_is_reduced_with_a_note() {
     let sandbox = sandbox();
     let asked = |timeout: u64| json!({ "command": "echo done", "timeout_ms": timeout });
     let reduced = "done\n[the timeout of 60 s was reduced to 30 s, the limit of this sandbox]";

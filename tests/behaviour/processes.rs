@@ -6,7 +6,7 @@ use super::{bash, check, host, sandbox};
 
 // Outside a sandbox, a reader of the command's output waits for these as well.
 #[test]
-fn what_reads_from_the_shell_reads_to_the_end() {
+fn a_child_reads_the_shells_input_to_the_end() {
     check("seq 3 > >(tac)", "3\n2\n1\n");
     check("{ echo 1; sleep 0.05; echo 2; } > >(sleep 0.05; tac)", "2\n1\n");
     check("exec > >(sed 's/^/log: /') 2>&1; echo one; echo two >&2", "log: one\nlog: two\n");

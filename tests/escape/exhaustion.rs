@@ -126,7 +126,7 @@ fn t_dos_07_the_disk_is_bounded() {
 
 // What a script writes and removes again and again; the log beside the database is watched while it runs.
 #[test]
-fn t_dos_07_what_is_written_and_removed_takes_no_room() {
+fn t_dos_07_files_written_and_removed_take_no_space() {
     for (script, overrides, ends) in [
         ("for i in {1..40}; do head -c 15M /dev/zero > f; rm f; done", Overrides::default(), None),
         ("for i in {1..40}; do head -c 15M /dev/zero > f; : > f; done", Overrides::default(), None),
