@@ -24,10 +24,12 @@ fn figures() -> BTreeMap<String, String> {
         if let Some(title) = line.strip_prefix("## ") {
             section = title.to_owned();
         }
-        let Some(row) = line.strip_prefix("| ").and_then(|row| row.strip_suffix(" |")) else { continue };
-        let cells: Vec<&str> = row.split(" | ").map(|cell| cell.trim_matches([' ', '|'])).collect();
+        let Some(row) = line.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else { continue };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         match cells.split_first() {
-            Some((_, rest)) if row.contains("| isolation |") => columns = rest.iter().map(|cell| (*cell).to_owned()).collect(),
+            Some((_, rest)) if rest.first() == Some(&"isolation") => {
+                columns = rest.iter().map(|cell| (*cell).to_owned()).collect()
+            }
             Some((name, rest)) => {
                 for (column, cell) in columns.iter().zip(rest).filter(|(_, cell)| cell.contains("ms")) {
                     let value = cell.split(" (").next().unwrap();

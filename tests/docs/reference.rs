@@ -33,7 +33,12 @@ fn check(name: &str, page: &str) {
 
 /// Text for a cell of a table.
 fn cell(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    // Links of rustdoc lead to items, not to pages.
+    let mut parts = text.split("](crate::");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let text = parts.fold(first, |text, part| text + part.split_once(')').map_or("", |(_, rest)| rest));
+    text.replace("[`", "`").replace("`]", "`")
 }
 
 /// The variants of an enum or the fields of a struct in a source file, with their documentation.

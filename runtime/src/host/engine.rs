@@ -4,7 +4,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, Po
 
 use crate::Error;
 
-/// What the engine meters while a guest computes.
+/// The resources that the engine meters while a guest computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metering {
     /// Fuel and epochs: every limit is enforced.
