@@ -123,7 +123,7 @@ const COMPUTE: [(&str, &str); 4] = [("fib", FIB), ("nbody", NBODY), ("json", JSO
 const ROUNDS: usize = 7;
 const REPEATS: usize = 5;
 
-// Code that does some work again and again, and says how many seconds the fastest time took.
+// Code that repeats some work, and prints how many seconds the fastest repetition took.
 fn timed(code: &str) -> String {
     format!(
         "import time\nwork = compile({code:?}, 'work', 'exec')\nbest = 1e9\nfor _ in range({REPEATS}):\n    \

@@ -351,7 +351,7 @@ fn crates_know_only_those_below_them() {
 }
 
 /// Phrases that are grammatical but not idiomatic, and what to write instead. See the style rules in CONTRIBUTING.md.
-const BANNED: [(&str, &str); 27] = [
+const BANNED: [(&str, &str); 34] = [
     ("is no ", "`is not a` or `invalid`"),
     ("are no ", "`are not`"),
     ("unless told", "`defaults to`"),
@@ -379,6 +379,13 @@ const BANNED: [(&str, &str); 27] = [
     ("makes no sense", "`is invalid`"),
     ("in circles", "`a cycle`"),
     ("licence", "`license`"),
+    ("canceling", "`cancelling`, as `cancelled` in the API"),
+    ("is canceled", "`is cancelled`, as in the API"),
+    ("was canceled", "`was cancelled`, as in the API"),
+    ("be canceled", "`be cancelled`, as in the API"),
+    ("says of", "`describes`, or name the text: description, header, label"),
+    ("said of", "`described`, or name the text"),
+    ("talked into", "name the attack: prompt injection, a forged request"),
 ];
 
 /// Files that are not scanned, each with the reason.

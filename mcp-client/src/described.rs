@@ -1,4 +1,4 @@
-//! What a server says of a tool, checked and bounded, and a digest of it.
+//! The description of a tool by its server, checked and bounded, and its digest.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const TOOL_NAME_MAX: usize = 64;
 /// Longest description, and largest schema.
 const DESCRIPTION_MAX: usize = 16 << 10;
 const SCHEMA_MAX: usize = 64 << 10;
-/// Everything that one server may say of its tools: the guest reads all of it in one list.
+/// Maximum size of the descriptions of all tools of a server: the guest reads all of them in one list.
 const WORDS_MAX: usize = 1 << 20;
 /// Letters of a digest: half of BLAKE3's, which nobody finds a second text for.
 const DIGEST_LETTERS: usize = 32;
@@ -33,7 +33,7 @@ pub(crate) struct Described {
     pub(crate) description: String,
     /// The schema of its arguments.
     pub(crate) schema: Value,
-    /// The digest of all that the server says of it.
+    /// The digest of its description, schema and notes.
     pub(crate) digest: String,
     /// Whether it can be called.
     pub(crate) state: State,
@@ -44,7 +44,7 @@ pub(crate) struct Described {
 pub(crate) enum State {
     /// It can.
     On,
-    /// The server says something else of it than when it was granted.
+    /// The server describes it differently than when it was granted.
     Changed,
     /// The server did not have it when it was granted.
     New,
@@ -143,7 +143,7 @@ fn tool_name(server: &str, name: &str, digest: &str, taken: &[String]) -> String
     format!("{server}.{}-{mark}", plain.chars().take(room).collect::<String>())
 }
 
-/// The digest of everything that a server says of a tool: a change of any of it is a change.
+/// The digest of the whole description of a tool: any change of it counts as a change.
 fn digest(tool: &Value) -> String {
     let mut text = String::new();
     canonical(tool, &mut text);

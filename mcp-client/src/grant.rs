@@ -57,7 +57,7 @@ pub struct ToolReport {
     pub tool: String,
     /// Its name in the Python module.
     pub function: String,
-    /// The digest of what the server says of it.
+    /// The digest of its description.
     pub digest: String,
     /// Why it is off.
     pub off: Option<String>,

@@ -279,7 +279,7 @@ fn compare_digests(database: &Database, versions: &[(i64, Model)]) -> Result<(),
     Ok(())
 }
 
-/// Everything that a version says of its files, found by listing.
+/// The files of a version, found by listing.
 fn tree(database: &Database, version: i64) -> BTreeMap<String, (u64, u32, u32, Vec<u8>)> {
     let reader = database.reader_at(version).unwrap();
     let mut tree = BTreeMap::new();

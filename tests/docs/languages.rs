@@ -1,4 +1,4 @@
-//! Every block says what it is: a language that is run or parsed, or `text`. A block that cannot be run is on the list here.
+//! Every block has a language that is run or parsed, or is marked as `text`. A block that cannot be run is on the list here.
 
 use std::collections::BTreeMap;
 

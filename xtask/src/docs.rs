@@ -1,13 +1,13 @@
-//! `cargo xtask docs`: rewrites the generated pages of the book, which `tests/docs` compares.
+//! `cargo xtask docs`: rewrites the generated pages of the book and quoted figures, which `tests/docs` compares.
 
 use crate::check::RUSTUP;
 use crate::run::{cargo, run, step};
 use crate::{Outcome, guests};
 
 /// The tests that rewrite a file instead of comparing it.
-const GENERATED: [&str; 2] = ["reference::", "rust::the_blocks"];
+const GENERATED: [&str; 3] = ["reference::", "rust::the_blocks", "figures::quoted"];
 
-/// Rewrites `docs/reference` and `tests/docs/blocks.rs`.
+/// Rewrites `docs/reference`, `tests/docs/blocks.rs` and the figures that pages quote from the benchmarks.
 pub(crate) fn write() -> Outcome {
     guests::build()?;
     step("writing the reference");
