@@ -4,6 +4,7 @@ mod actions;
 mod cli;
 mod errors;
 mod presets;
+mod rust;
 mod server;
 
 use std::fs;
@@ -35,9 +36,12 @@ fn check(name: &str, page: &str) {
 fn cell(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
     // Links of rustdoc lead to items, not to pages.
-    let mut parts = text.split("](crate::");
-    let first = parts.next().unwrap_or_default().to_owned();
-    let text = parts.fold(first, |text, part| text + part.split_once(')').map_or("", |(_, rest)| rest));
+    let mut parts = text.split("](");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (target, rest) = part.split_once(')').unwrap_or((part, ""));
+        text += &if target.contains("::") { rest.to_owned() } else { format!("]({part}") };
+    }
     text.replace("[`", "`").replace("`]", "`")
 }
 
@@ -91,6 +95,11 @@ fn error_kinds_are_documented() {
 #[test]
 fn settings_of_the_server_are_documented() {
     check("server-settings.md", &server::page());
+}
+
+#[test]
+fn the_rust_crate_is_documented() {
+    check("rust.md", &rust::page());
 }
 
 #[test]
