@@ -138,7 +138,7 @@ impl Connection {
         Err(format!("the list of its tools has more than {PAGES_MAX} pages"))
     }
 
-    /// Says goodbye and waits until the program is gone.
+    /// Closes the connection and waits until the program has ended.
     pub(crate) async fn close(self) {
         let Self { service, program, .. } = self;
         drop(tokio::time::timeout(LIST_TIMEOUT, service.cancel()).await);

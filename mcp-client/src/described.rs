@@ -29,7 +29,7 @@ pub(crate) struct Described {
     pub(crate) tool: String,
     /// Its name in Python.
     pub(crate) function: String,
-    /// What it does, in the server's words.
+    /// The description by the server.
     pub(crate) description: String,
     /// The schema of its arguments.
     pub(crate) schema: Value,
@@ -56,7 +56,7 @@ pub(crate) enum State {
 pub(crate) type Pins = BTreeMap<String, String>;
 
 impl Described {
-    /// What the sandbox reads in place of a description that nobody confirmed.
+    /// Replaces an unconfirmed description and schema, for the sandbox.
     pub(crate) fn without_words(mut self) -> Self {
         self.description = self.refusal().unwrap_or_default();
         self.schema = json!({ "type": "object" });
@@ -192,7 +192,7 @@ pub(crate) fn granted(tools: Vec<Described>, pins: &Pins) -> Vec<Described> {
     tools.into_iter().map(decide).collect()
 }
 
-/// What is pinned when these tools are granted.
+/// Returns the pins that are stored when these tools are granted.
 pub(crate) fn pins(tools: &[Described]) -> Pins {
     tools.iter().map(|tool| (tool.name.clone(), tool.digest.clone())).collect()
 }

@@ -100,7 +100,7 @@ impl Class {
     }
 }
 
-/// What the path of a directory implies for the paths below it.
+/// The state of a directory: the effect of its path on the paths below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     /// Rules that can still match, and the component to compare with the next name.
