@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_whose_command_is_over_is_not_begun() {
+    fn a_call_does_not_start_after_its_command_has_ended() {
         let context = ToolContext::default();
         let prepared = tools(|_| panic!("it was begun")).prepare("t", r#"{"b": 1}"#).unwrap();
         assert!(!context.is_over());

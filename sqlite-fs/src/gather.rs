@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distant_piece_begins_anew() {
+    fn a_distant_piece_starts_a_new_range() {
         let mut waiting = Waiting::default();
         waiting.put(32, b"ab");
         assert!(!waiting.takes(31, 1));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_paths_go_along_with_a_fork_and_back_with_a_rollback() {
+    fn whiteouts_are_part_of_forks_and_rollbacks() {
         let database = Database::options().open().unwrap();
         let transaction = database.begin(None).unwrap();
         transaction.hide("/w/kept").unwrap();

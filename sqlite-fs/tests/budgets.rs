@@ -289,7 +289,7 @@ fn sums_are_counted_again_after_another_program_wrote() {
 }
 
 #[test]
-fn a_file_from_before_there_were_budgets_gets_them() {
+fn a_file_without_budgets_is_upgraded() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let generous = Quota { history: 1 << 30, ..TIGHT };

@@ -88,7 +88,7 @@ fn a_replaced_log_is_noticed() {
 }
 
 #[test]
-fn a_file_that_comes_back_is_used_again() {
+fn a_restored_file_is_used_again() {
     let dir = tempfile::tempdir().unwrap();
     let (path, aside) = (dir.path().join("a.db"), dir.path().join("aside.db"));
     let database = open(&path);
@@ -179,7 +179,7 @@ fn a_look_leaves_one_file() {
 }
 
 #[test]
-fn a_look_leaves_the_log_of_a_writer_alone() {
+fn reading_does_not_touch_the_log_of_a_writer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = open(&path);
@@ -194,7 +194,7 @@ fn a_look_leaves_the_log_of_a_writer_alone() {
 
 /// T-REL-04: the moved database must not take the files of the one that has its name now.
 #[test]
-fn closing_a_moved_database_leaves_the_new_one_alone() {
+fn closing_a_moved_database_does_not_touch_the_new_one() {
     let dir = tempfile::tempdir().unwrap();
     let (directory, aside) = (dir.path().join("place"), dir.path().join("aside"));
     std::fs::create_dir(&directory).unwrap();

@@ -276,7 +276,7 @@ fn a_commit_that_is_in_time_is_a_commit() {
 }
 
 #[test]
-fn t_dos_02_changes_are_listed_as_far_as_the_time_goes() {
+fn t_dos_02_changes_are_listed_until_the_deadline() {
     let database = Database::options().open().unwrap();
     let transaction = database.begin(None).unwrap();
     for i in 0..1_000 {

@@ -151,7 +151,7 @@ fn nothing_is_lost_when_processes_and_threads_count_side_by_side() {
 }
 
 #[test]
-fn a_process_that_waits_gets_its_turn_from_one_that_never_rests() {
+fn a_waiting_process_gets_its_turn_from_one_that_never_waits() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = open(&path, LONG);

@@ -260,7 +260,7 @@ fn a_new_file_has_only_the_tables_that_it_needs() {
 
 /// A table that came with a transaction goes with it.
 #[test]
-fn a_table_that_was_rolled_back_comes_again() {
+fn a_table_is_created_again_after_a_rollback() {
     let dir = tempfile::tempdir().unwrap();
     let database = Database::options().path(dir.path().join("a.db")).open().unwrap();
     let one = write(&database, "/a", "one");

@@ -18,7 +18,7 @@ fn check_text(sandbox: &Sandbox, name: &str, arguments: Value, expected: &str) {
 }
 
 #[test]
-fn a_copy_goes_inside_a_directory_and_needs_recursive_for_one() {
+fn a_copy_into_a_directory_is_placed_inside_and_directories_need_recursive() {
     let sandbox = sandbox();
     sandbox.bash("mkdir -p /t/d /into; echo x > /t/d/f; chmod 640 /t/d/f; ln -s d/f /t/l").unwrap();
     check_text(&sandbox, "copy_files", json!({ "from": "/t/d/f", "to": "/g" }), "copied /t/d/f to /g");

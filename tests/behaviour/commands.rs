@@ -167,7 +167,7 @@ fn the_list_of_programs_matches_the_guest() {
 
 // A guest would see such a text cut, or a variable as another one.
 #[test]
-fn texts_that_a_guest_would_see_otherwise_are_refused() {
+fn texts_with_zero_bytes_are_rejected() {
     let sandbox = sandbox();
     let refused = |command: Command| sandbox.run(command).unwrap_err().to_string();
     assert_eq!(refused(Command::bash("echo a\0b")), "invalid command: it contains a zero byte");

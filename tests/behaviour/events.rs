@@ -52,7 +52,7 @@ fn a_hook_receives_changes_and_can_reject_them() {
 
 // T-BRG-04: a hook that breaks down lets nothing through, and a session stays where it was.
 #[test]
-fn a_hook_that_breaks_down_refuses() {
+fn a_hook_that_panics_rejects_the_commit() {
     let sandbox = sandbox();
     let session = sandbox.session("s").unwrap();
     session.bash("x=1").unwrap();

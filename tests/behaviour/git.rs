@@ -417,7 +417,7 @@ fn a_commit_is_mounted_without_a_checkout() {
 }
 
 #[test]
-fn a_commit_under_an_overlay_is_changed_in_the_sandbox_alone() {
+fn changes_over_a_mounted_commit_stay_in_the_sandbox() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("r");
     std::fs::create_dir(&path).unwrap();

@@ -88,7 +88,7 @@ fn nothing_outlives_the_command() {
 }
 
 #[test]
-fn a_very_deep_recursion_ends_the_guest_alone() {
+fn very_deep_recursion_ends_only_the_guest() {
     let output = bash("f() { f; }; f");
     assert!(!output.status.success());
 }

@@ -242,7 +242,7 @@ fn mounts_are_listed() {
 }
 
 #[test]
-fn a_mount_that_makes_no_sense_is_refused_with_a_reason() {
+fn an_invalid_mount_is_rejected_with_a_reason() {
     let project = project();
     let refused = |mounts: Vec<Mount>| {
         let builder = mounts.into_iter().fold(Sandbox::builder().host(host()), runtime::Builder::mount);

@@ -76,7 +76,7 @@ fn a_pipe_with_a_name_joins_two_commands() {
 }
 
 #[test]
-fn a_pipe_with_a_name_opened_for_both_waits_for_nobody() {
+fn a_named_pipe_opened_for_reading_and_writing_does_not_wait() {
     let output = bash("mkfifo p; exec 7<>p; echo token >&7; read -u 7 word; echo $word");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "token\n");
 }

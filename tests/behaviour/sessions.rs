@@ -50,14 +50,14 @@ fn exit_and_exec_end_the_call_and_not_the_session() {
 }
 
 #[test]
-fn subshells_and_other_shells_leave_the_session_alone() {
+fn subshells_and_other_shells_do_not_change_the_session() {
     let session = sandbox().session("s").unwrap();
     session.bash("x=1; (x=2; cd /tmp); bash -c 'x=3'; echo y | { read -r x; }; x=4 true & wait").unwrap();
     assert_eq!(session.bash("echo $x; pwd").unwrap().stdout, b"1\n/home/user\n");
 }
 
 #[test]
-fn a_call_that_meets_a_limit_or_is_taken_back_leaves_the_state_as_it_was() {
+fn a_call_that_reaches_a_limit_or_is_rolled_back_keeps_the_previous_state() {
     let session = sandbox().session("s").unwrap();
     session.bash("x=good").unwrap();
     let few = Overrides { commands: Some(5), ..Overrides::default() };

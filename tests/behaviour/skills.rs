@@ -170,7 +170,7 @@ fn blocked_variables_are_refused_and_others_are_set() {
 }
 
 #[test]
-fn files_go_in_and_come_out_with_size_and_sum() {
+fn files_are_copied_in_and_out_with_size_and_checksum() {
     let script =
         "sort input/names.txt > out/files/sorted.txt; mkdir out/files/d; printf abc > out/files/d/abc; ln -s /etc out/files/link";
     let skills = skills();

@@ -31,7 +31,7 @@ fn an_export_never_overwrites() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way() {
+fn a_fork_is_independent() {
     let original = sandbox();
     original.bash("echo one > /tmp/file").unwrap();
     original.kv().set("token", "s").unwrap();

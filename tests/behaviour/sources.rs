@@ -265,7 +265,7 @@ fn a_function_that_calls_its_own_sandbox_is_refused_at_once() {
 }
 
 #[test]
-fn mounts_of_functions_come_and_go() {
+fn mounts_of_functions_can_be_added_and_removed() {
     let (provider, _) = counting();
     let sandbox = builder().open().unwrap();
     let with = sandbox.with_mount(Mount::dynamic("/srv/n", provider.clone())).unwrap();

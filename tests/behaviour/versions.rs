@@ -138,7 +138,7 @@ fn restoring_a_version_leaves_no_difference_and_can_be_undone() {
 }
 
 #[test]
-fn single_paths_come_back_and_the_rest_stays() {
+fn single_paths_are_restored_and_the_rest_stays() {
     let sandbox = written(2);
     sandbox.bash("echo new > /other; echo 3 > /note").unwrap();
     sandbox.versions().restore("HEAD~2", &["/note".to_owned()]).unwrap();
@@ -146,7 +146,7 @@ fn single_paths_come_back_and_the_rest_stays() {
 }
 
 #[test]
-fn a_fork_at_a_version_goes_its_own_way() {
+fn a_fork_at_a_version_is_independent() {
     let sandbox = written(3);
     let fork = sandbox.fork_at("HEAD~2").unwrap();
     assert_eq!(text(&fork, "/note"), "1\n");

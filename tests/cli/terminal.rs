@@ -117,7 +117,7 @@ fn control_sequences_pass_with_raw() {
 }
 
 #[test]
-fn errors_have_colour_on_a_terminal_unless_nobody_wants_it() {
+fn errors_have_color_on_a_terminal_unless_disabled() {
     let (coloured, _directory) = terminal("sandlite history");
     assert!(coloured.end().0.contains("\x1b[1;31merror:\x1b[0m cannot find"));
     let (plain, _directory) = terminal("NO_COLOR=1 sandlite history");

@@ -82,7 +82,7 @@ fn a_host_command_works_on_a_copy_and_its_changes_are_part_of_the_run() {
 }
 
 #[test]
-fn t_brg_02_arguments_are_never_read_by_a_shell_of_ours() {
+fn t_brg_02_arguments_are_never_parsed_by_a_shell() {
     let Some(sandbox) = opened(builder()) else { return };
     let output =
         sandbox.bash(r#"dash -c 'printf "%s\n" "$@"' x '; touch pwned' '$(touch pwned)' '--ro-bind' '-- ' "a'b" "#).unwrap();

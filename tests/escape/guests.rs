@@ -98,7 +98,7 @@ fn t_dos_09_a_stack_overflow_names_the_limit() {
 
 // T-DOS-10: inside the sandbox sizes have 32 bits, which the same tests outside do not show.
 #[test]
-fn t_dos_10_absurd_numbers_are_refused_or_obeyed() {
+fn t_dos_10_absurd_numbers_are_rejected_or_accepted() {
     let table = include_str!("../../guests/utilities/tests/absurd/numbers.txt");
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let sandbox = sandbox(Preset::Normal);

@@ -131,7 +131,7 @@ fn t_net_04_a_body_that_does_not_come_is_an_error() {
 
 /// T-NET-08: requests that are sent ahead while no answer is read end with the connection, and with what it held.
 #[test]
-fn t_net_08_answers_that_nobody_reads_end_the_connection() {
+fn t_net_08_unread_responses_end_the_connection() {
     let (address, key) = impatient(Times { write: short(), ..Times::default() });
     let request = request(address, &key, &list().to_string(), "");
     let mut stream = connect(address, b"");

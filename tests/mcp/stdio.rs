@@ -121,7 +121,7 @@ fn sandboxes_are_listed_and_dropped() {
 }
 
 #[test]
-fn bash_and_python_share_files_and_tell_how_they_ended() {
+fn bash_and_python_share_files_and_exit_statuses() {
     let mut client = Client::start(&[]);
     let ran = client.data("bash", json!({ "command": "echo 41 > n; echo oops >&2; exit 3" }));
     assert_eq!((&ran["exit_code"], &ran["stderr"], &ran["limit"]), (&json!(3), &json!("oops\n"), &Value::Null));
@@ -146,7 +146,7 @@ fn a_limit_is_an_answer_with_the_output_so_far() {
 }
 
 #[test]
-fn calls_of_one_session_go_on_where_the_last_one_ended() {
+fn calls_of_a_session_resume_where_the_last_one_ended() {
     let mut client = Client::start(&[]);
     let bash = |command: &str| json!({ "command": command, "session": "work" });
     client.data("bash", bash("cd /tmp; name=ada; greet() { echo \"hello $name\"; }"));
@@ -255,7 +255,7 @@ fn values_are_kept() {
 }
 
 #[test]
-fn forks_and_snapshots_go_their_own_way() {
+fn forks_and_snapshots_are_independent() {
     let mut client = Client::start(&["--db", "agent.db"]);
     client.data("write_file", json!({ "path": "/plan", "content": "A" }));
     let fork = client.data("fork", json!({ "name": "risky" }))["sandbox"].clone();

@@ -67,7 +67,7 @@ fn a_module_runs_by_its_name_and_finds_its_neighbours() {
 }
 
 #[test]
-fn a_program_comes_from_standard_input() {
+fn a_program_is_read_from_standard_input() {
     let output = sandbox().run(Command::python_with(["-", "x"]).stdin(*b"import sys\nprint(sys.argv)")).unwrap();
     assert_eq!(texts(&output).0, "['-', 'x']\n");
 }

@@ -122,7 +122,7 @@ fn pip_inside_prints_a_hint() {
 }
 
 #[test]
-fn compiled_modules_are_used_until_somebody_edits_the_module() {
+fn compiled_modules_are_used_until_the_source_changes() {
     let sandbox = sandbox();
     install(&sandbox, "");
     let code = "import importlib.util, os, struct\n\

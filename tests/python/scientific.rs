@@ -151,7 +151,7 @@ fn it_is_at_home_as_the_core_python_is() {
 }
 
 #[test]
-fn an_error_is_a_traceback_of_the_program_alone() {
+fn a_traceback_has_only_frames_of_the_program() {
     let Some(sandbox) = scientific(Preset::Normal) else { return };
     let output = sandbox.python("import numpy\ndef f():\n    1 / 0\nf()").unwrap();
     let (_, stderr) = texts(&output);

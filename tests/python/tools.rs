@@ -251,7 +251,7 @@ fn results_are_bounded_as_output_is() {
 }
 
 #[test]
-fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
+fn an_invalid_tool_is_rejected_when_the_sandbox_is_opened() {
     let error = builder().tool(Tool::new("x y", "", "{}", Ok)).open().err().unwrap();
     assert!(error.to_string().starts_with("invalid tool name `x y`"), "{error}");
     let error = builder().tool(Tool::new("x", "", "{\"type\": \"array\"}", Ok)).open().err().unwrap();

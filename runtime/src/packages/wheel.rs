@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_refused() {
+    fn invalid_data_is_rejected() {
         for bytes in [&b""[..], b"PK", b"not a zip file at all, but long enough to look"] {
             assert!(Wheel::read(bytes).is_err());
         }

@@ -98,7 +98,7 @@ fn t_dos_03_memory_is_refused_at_its_limit() {
 
 // T-DOS-09.
 #[test]
-fn t_dos_09_endless_recursion_ends_the_guest_alone() {
+fn t_dos_09_endless_recursion_ends_only_the_guest() {
     assert_eq!(run(probes::RECURSE, Overrides::default()).status, ExitStatus::Signaled(11));
 }
 

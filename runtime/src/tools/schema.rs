@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_makes_no_sense_is_refused() {
+    fn an_invalid_schema_is_rejected() {
         for schema in [
             "",
             "1",

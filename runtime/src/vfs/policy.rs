@@ -101,7 +101,7 @@ mod tests {
     const ORDINARY: Place = Place::FREE;
 
     #[test]
-    fn permission_bits_bind_guests_alone() {
+    fn permission_bits_apply_only_to_guests() {
         let open = |mode, read, write| Operation::Open { mode, read, write, grow: false };
         let check = |operation, expected| {
             assert_eq!(decide(Principal::Guest, ORDINARY, operation), expected, "{operation:?}");

@@ -375,7 +375,7 @@ fn keys_have_versions_and_times() {
 }
 
 #[test]
-fn keys_come_in_pages_of_bounded_size() {
+fn keys_are_listed_in_bounded_pages() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
     for key in ["a", "b:1", "b:22", "b:333", "b:4444", "c"] {

@@ -116,7 +116,7 @@ fn a_digest_verifies_the_covered_state() {
 
 /// T-SNAP-02
 #[test]
-fn each_lie_about_the_past_is_refused() {
+fn each_false_row_of_the_past_is_rejected() {
     let lies = [
         ("UPDATE sandlite_version SET id=id+5 WHERE id=3", "version"),
         ("UPDATE sandlite_version SET id=-1 WHERE id=0", "version"),
