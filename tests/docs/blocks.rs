@@ -8,7 +8,9 @@ macro_rules! println {
 
 type Done = Result<(), Box<dyn std::error::Error>>;
 
-pub const BLOCKS: [(&str, fn() -> Done); 10] = [
+pub type Block = (&'static str, fn() -> Done);
+
+pub const BLOCKS: &[Block] = &[
     ("readme_11", readme_11),
     ("docs_files_7", docs_files_7),
     ("docs_host_tools_6", docs_host_tools_6),

@@ -47,10 +47,11 @@ fn the_blocks_are_those_of_the_pages() {
         "//! The `rust` blocks of the pages, written by `cargo xtask docs`.\n\n\
          #![allow(unused, reason = \"excerpts for people\")]\n\n\
          macro_rules! println {\n    ($($text:tt)*) => { crate::rust::print(format_args!($($text)*)) };\n}\n\n\
-         type Done = Result<(), Box<dyn std::error::Error>>;\n\n",
+         type Done = Result<(), Box<dyn std::error::Error>>;\n\n\
+         pub type Block = (&'static str, fn() -> Done);\n\n\
+         pub const BLOCKS: &[Block] = &[\n",
     );
     let shown = shown();
-    writeln!(file, "pub const BLOCKS: [(&str, fn() -> Done); {}] = [", shown.len()).unwrap();
     for Shown { name, .. } in &shown {
         writeln!(file, "    (\"{name}\", {name}),").unwrap();
     }
@@ -72,7 +73,7 @@ fn every_rust_block_runs_and_prints_what_the_page_shows() {
     let shown = shown();
     assert!(shown.len() >= 4, "only {} blocks were found", shown.len());
     let before = std::env::current_dir().unwrap();
-    for (name, block) in crate::blocks::BLOCKS {
+    for &(name, block) in crate::blocks::BLOCKS {
         let Some(Shown { place, output, .. }) = shown.iter().find(|shown| shown.name == name) else { continue };
         let directory = tempfile::tempdir().unwrap();
         std::env::set_current_dir(&directory).unwrap();

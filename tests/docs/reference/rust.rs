@@ -99,10 +99,9 @@ fn read(text: &str, items: &mut BTreeMap<String, Item>) {
                 let rest = line.strip_prefix("pub ")?.strip_prefix(kind)?.strip_prefix(' ')?;
                 Some((kind, rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()?))
             });
-            if let Some((kind, item)) = declared.and_then(|(kind, name)| Some((kind, items.get_mut(name)?))) {
-                if item.kind.is_empty() && !about.is_empty() {
-                    (item.kind, item.about) = (kind.to_owned(), cell(&about));
-                }
+            let found = declared.and_then(|(kind, name)| Some((kind, items.get_mut(name)?)));
+            if let Some((kind, item)) = found.filter(|(_, item)| item.kind.is_empty() && !about.is_empty()) {
+                (item.kind, item.about) = (kind.to_owned(), cell(&about));
             }
         } else if let Some(item) = owner.as_ref().and_then(|name| items.get_mut(name)) {
             if let Some(signature) = signature(line, &mut lines) {
