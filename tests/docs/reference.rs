@@ -10,7 +10,7 @@ mod server;
 use std::fs;
 use std::process::Command;
 
-use crate::page::root;
+use crate::page::{Page, root};
 use crate::skipped::skip;
 
 /// Returns whether generated files are rewritten instead of compared.
@@ -108,6 +108,24 @@ fn the_python_package_is_documented() {
     let Ok(output) = output else { return skip("python3 is not installed") };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     check("python.md", &String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn the_page_of_the_mcp_server_lists_every_tool() {
+    let page = Page::read("docs/mcp.md").text;
+    let tools = runtime::actions::actions().iter().filter(|action| action.audience == runtime::actions::Audience::Models);
+    let missing: Vec<&str> = tools.map(|action| action.name).filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in docs/mcp.md: {missing:?}");
+}
+
+#[test]
+fn the_readme_mentions_every_verb() {
+    let page = Page::read("README.md").text;
+    let known = |verb: &&String| !page.contains(&format!("`{verb}")) && !page.contains(&format!(" {verb} "));
+    let verbs = cli::verbs(&cli::help(&[]));
+    assert!(verbs.len() > 30, "{verbs:?}");
+    let missing: Vec<&String> = verbs.iter().filter(known).collect();
+    assert!(missing.is_empty(), "not in README.md: {missing:?}");
 }
 
 #[test]

@@ -9,14 +9,16 @@ use runtime::{LimitReached, Preset};
 use super::documented;
 use crate::page::root;
 
-fn help(words: &[String]) -> String {
+/// Returns the help of a verb.
+pub fn help(words: &[String]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandlite"));
     let output = command.args(words).arg("--help").env("COLUMNS", "100").env_remove("TERM").output().unwrap();
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn verbs(help: &str) -> Vec<String> {
+/// Returns the verbs that a help text lists.
+pub fn verbs(help: &str) -> Vec<String> {
     let below = help.split("Commands:\n").nth(1).unwrap_or_default();
     let lines = below.lines().take_while(|line| line.starts_with("  ")).filter(|line| !line.starts_with("   "));
     lines.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help").map(str::to_owned).collect()
