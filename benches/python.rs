@@ -76,9 +76,19 @@ fn run(sandbox: &Sandbox, code: &str) {
     black_box(output);
 }
 
+// The interpreter itself: `python3` may be a script that selects one of several, which takes longer than they do.
+fn native_python() -> &'static str {
+    static PATH: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    PATH.get_or_init(|| {
+        let asked = std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
+        let path = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok()).filter(|path| !path.is_empty());
+        path.unwrap_or_else(|| "python3".to_owned())
+    })
+}
+
 // Nothing where the machine has no Python of its own.
 fn native(code: &str) -> Option<()> {
-    let mut command = std::process::Command::new("python3");
+    let mut command = std::process::Command::new(native_python());
     let status = command.args(["-c", code]).current_dir(std::env::temp_dir()).stdout(Stdio::null()).status().ok()?;
     status.success().then_some(())
 }
@@ -113,7 +123,7 @@ const COMPUTE: [(&str, &str); 4] = [("fib", FIB), ("nbody", NBODY), ("json", JSO
 const ROUNDS: usize = 7;
 const REPEATS: usize = 5;
 
-// Code that does some work again and again, and says how many seconds the fastest time took.
+// Code that repeats some work, and prints how many seconds the fastest repetition took.
 fn timed(code: &str) -> String {
     format!(
         "import time\nwork = compile({code:?}, 'work', 'exec')\nbest = 1e9\nfor _ in range({REPEATS}):\n    \
@@ -136,7 +146,7 @@ fn ratios() {
         let code = timed(code);
         let (mut native, mut ours) = (f64::MAX, vec![f64::MAX; columns.len()]);
         for _ in 0..ROUNDS {
-            let output = std::process::Command::new("python3").args(["-c", &code]).output();
+            let output = std::process::Command::new(native_python()).args(["-c", &code]).output();
             native = native.min(output.ok().and_then(|output| seconds(&output.stdout)).unwrap_or(f64::MAX));
             for ((_, sandbox), best) in columns.iter().zip(&mut ours) {
                 let output = sandbox.python(code.as_str()).expect("the command runs");

@@ -80,7 +80,7 @@ fn shipped(program: &Path) -> Option<PathBuf> {
     (found.uid() == owner).then_some(directory)
 }
 
-/// Gives the sandbox the engine that is being started, or a new one.
+/// Sets the sandbox's engine: the one that is being started, or a new one.
 pub(crate) fn give(sandbox: Builder) -> Builder {
     match starting().take() {
         Some(starting) => sandbox.starting_host(starting),

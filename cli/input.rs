@@ -25,7 +25,7 @@ const MODULE_MAX: ByteSize = ByteSize(256 << 20);
 /// Both ends of a command's input, until bytes are moved between them.
 type Ends = Arc<Mutex<Option<(File, ChildStdin)>>>;
 
-/// Gives the command this file as its input, or our own standard input.
+/// Sets the command's input: this file, or our own standard input.
 pub(crate) fn feed(command: Command, file: Option<&Path>) -> anyhow::Result<Command> {
     let source = match file {
         Some(path) => open(path).with_context(|| format!("cannot read `{}`", path.display()))?,

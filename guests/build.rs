@@ -55,7 +55,7 @@ fn build(root: &Path) -> bool {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--quiet", "--package", "xtask", "--target-dir"]).arg(target.join("guests/xtask")).args(["--", "guests"]);
     cargo.current_dir(&workspace).env("CARGO_TARGET_DIR", &target);
-    // What the outer build was told about this crate is not meant for the inner one.
+    // Settings of the outer build do not apply to the inner one.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         let is_ours =
@@ -97,7 +97,7 @@ fn embed_library(directory: &Path) -> Option<String> {
          these bytes there.\n\
          pub static PYTHON_LIBRARY: [(&str, &[u8]); 2] = [(\"python314.zip\", include_bytes!({library:?})), \
          (\"python314-more.zip\", include_bytes!({more:?}))];\n\
-         /// The licences of what is in [`PYTHON`] and its library.\npub static PYTHON_LICENSES: &str = include_str!({licenses:?});\n"
+         /// The licenses of the contents of [`PYTHON`] and its library.\npub static PYTHON_LICENSES: &str = include_str!({licenses:?});\n"
     ))
 }
 

@@ -22,7 +22,7 @@ fn corpus() -> PathBuf {
 }
 
 #[test]
-fn every_case_does_what_the_real_bash_did() {
+fn every_case_matches_the_recording_of_the_real_bash() {
     let host = Host::builder().build().unwrap();
     let listed = fs::read_to_string(corpus().join("differs.txt")).unwrap_or_default();
     let listed: BTreeSet<&str> = listed.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();

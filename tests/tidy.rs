@@ -70,7 +70,7 @@ fn assert_none(what: &str, offenders: &[String]) {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
+fn every_file_starts_with_its_purpose() {
     let silent = rust_files().into_iter().filter(|(_, text)| !text.starts_with("//! "));
     assert_none("files without `//!` at the top", &silent.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>());
 }
@@ -85,7 +85,7 @@ fn no_file_is_longer_than_600_lines_before_its_tests() {
 }
 
 #[test]
-fn unsafe_is_only_where_the_architecture_says() {
+fn unsafe_is_only_in_the_files_listed_in_architecture_md() {
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let section = architecture.split("## Where `unsafe` lives").nth(1).expect("ARCHITECTURE.md lists the unsafe modules");
     let section = section.split("\n## ").next().unwrap();
@@ -119,7 +119,7 @@ fn every_threat_has_a_test_of_its_name() {
 }
 
 #[test]
-fn every_threat_that_code_speaks_of_is_in_the_list() {
+fn every_threat_mentioned_in_code_is_in_the_list() {
     let security = fs::read_to_string(root().join("SECURITY.md")).unwrap();
     let mut unknown = Vec::new();
     for (path, text) in rust_files() {
@@ -351,7 +351,7 @@ fn crates_know_only_those_below_them() {
 }
 
 /// Phrases that are grammatical but not idiomatic, and what to write instead. See the style rules in CONTRIBUTING.md.
-const BANNED: [(&str, &str); 27] = [
+const BANNED: [(&str, &str); 34] = [
     ("is no ", "`is not a` or `invalid`"),
     ("are no ", "`are not`"),
     ("unless told", "`defaults to`"),
@@ -379,15 +379,17 @@ const BANNED: [(&str, &str); 27] = [
     ("makes no sense", "`is invalid`"),
     ("in circles", "`a cycle`"),
     ("licence", "`license`"),
+    ("canceling", "`cancelling`, as `cancelled` in the API"),
+    ("is canceled", "`is cancelled`, as in the API"),
+    ("was canceled", "`was cancelled`, as in the API"),
+    ("be canceled", "`be cancelled`, as in the API"),
+    ("says of", "`describes`, or name the text: description, header, label"),
+    ("said of", "`described`, or name the text"),
+    ("talked into", "name the attack: prompt injection, a forged request"),
 ];
 
 /// Files that are not scanned, each with the reason.
-const UNSCANNED: [(&str, &str); 4] = [
-    ("guests", "messages are recorded from bash and GNU tools, and any change of a file there rebuilds the modules"),
-    ("xtask/src/guests", "their text is part of the key of the built modules"),
-    ("tests/bash", "recorded from the real bash"),
-    ("tests/tidy.rs", "lists the phrases"),
-];
+const UNSCANNED: [(&str, &str); 2] = [("tests/bash", "recorded from the real bash"), ("tests/tidy.rs", "lists the phrases")];
 
 /// Whether a phrase is in a line, as words. `there is no X` and `is no longer` are idiomatic.
 fn is_banned(line: &str, phrase: &str) -> bool {

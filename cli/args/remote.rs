@@ -16,7 +16,7 @@ pub(super) struct RemoteArgs {
     pub(super) verb: Verb,
 }
 
-/// Where the sandbox is.
+/// The location of the sandbox.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct Server {

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_path_is_a_file() {
+    fn a_word_that_looks_like_a_path_is_a_file() {
         assert!(is_file("./six") && is_file("six-1.0-py3-none-any.whl"));
         for name in ["six", "six==1.17.0", "requests[socks]>=2,<3", "git+https://x"] {
             assert!(!is_file(name), "{name}");

@@ -15,7 +15,7 @@ use crate::{engine, input};
 /// The program name for a module whose file name is not a valid program name.
 const NAMELESS: &str = "program.wasm";
 
-/// Where directories of this machine appear while a module works on them.
+/// The mount point of directories of this machine while a module works on them.
 const PLACES: &str = "/mnt";
 
 pub(crate) fn run(global: &Global, args: &Wasm, printer: &Printer) -> anyhow::Result<Code> {

@@ -72,7 +72,7 @@ struct Editing<'a> {
     search: Option<String>,
 }
 
-/// What to do after a key.
+/// The action after a key.
 enum Next {
     Edit,
     Typed(Typed),

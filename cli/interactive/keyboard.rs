@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn pasted_text_comes_at_once() {
+    fn pasted_text_is_inserted_at_once() {
         assert_eq!(keys(b"\x1b[200~a\nb\x1b[201~c"), [Pressed::Paste("a\nb".to_owned()), Pressed::Key(Key::Char('c'))]);
     }
 }

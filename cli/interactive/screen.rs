@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_stands_where_the_text_says() {
+    fn the_cursor_matches_the_text() {
         check("", 0, "\r\x1b[2C");
         check("abc", 3, "abc\r\x1b[5C");
         check("abc", 0, "abc\r\x1b[2C");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_drawn_is_drawn_over() {
+    fn the_previous_screen_is_overwritten() {
         let mut screen = Screen::default();
         let view = View { prompt: "$ ", prompt_width: 2, continuation: "> ", text: "a\nb", cursor: 3 };
         screen.draw(&view, 10);

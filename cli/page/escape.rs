@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_or_turns_text_is_shown() {
+    fn invisible_and_bidirectional_characters_are_shown() {
         assert_eq!(text("a\u{202e}b\x1b[0m\0\u{61c}"), "a\u{fffd}b\u{fffd}[0m\u{fffd}\u{fffd}");
     }
 

@@ -122,7 +122,7 @@ mod tests {
 
     // T-ISO-07.
     #[test]
-    fn what_a_terminal_would_obey_is_made_harmless() {
+    fn control_sequences_are_escaped() {
         check(&[b"plain\ttext\n"], "plain\ttext\n");
         check(&[b"\x1b[2J\x1b]0;owned\x07"], "\u{fffd}[2J\u{fffd}]0;owned\u{fffd}");
         check(&["\u{9b}31m".as_bytes()], "\u{fffd}31m");
@@ -132,7 +132,7 @@ mod tests {
 
     // T-ISO-07: the two bytes of a C1 control in two writes.
     #[test]
-    fn a_control_that_comes_in_two_pieces_is_seen() {
+    fn a_control_sequence_in_two_pieces_is_found() {
         check(&[b"a\xc2", b"\x9b31m"], "a\u{fffd}31m");
         check(&[b"a\xc2", b"\xa9"], "a©");
         check(&[b"a\xc2"], "a\u{fffd}");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_to_a_program_is_left_alone() {
+    fn output_to_a_program_is_not_changed() {
         assert_eq!(Tamer::new(false).tame(b"\x1b[2J\xc2"), b"\x1b[2J\xc2");
     }
 

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_come_whole_by_length_and_by_chunks() {
+    fn bodies_are_read_by_length_and_by_chunks() {
         let check = |answer, expected: &str| assert_eq!(answered(answer).unwrap().bytes().unwrap(), expected.as_bytes());
         check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "hi");
         check(

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn references_come_first_and_then_the_pack() {
+    fn references_precede_the_pack() {
         let id = Id::parse("4b825dc642cb6eb9a060e54bf8d69288fbee4904").unwrap();
         let mut bytes = Vec::new();
         let reference = |name: &str| Reference { name: name.to_owned(), id, peeled: None };

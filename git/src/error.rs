@@ -38,7 +38,7 @@ pub enum Error {
     /// A reference does not exist.
     #[error("unknown git reference `{0}`")]
     UnknownReference(String),
-    /// The caller canceled the operation.
+    /// The caller cancelled the operation.
     #[error("interrupted")]
     Interrupted,
 }

@@ -111,11 +111,11 @@ impl Repository {
         Self::open_until(path, bounds, &|| false)
     }
 
-    /// Same as [`open`](Self::open), canceled when `is_over` returns true, because reading a large bundle takes a while.
+    /// Same as [`open`](Self::open), cancelled when `is_over` returns true, because reading a large bundle takes a while.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`open`](Self::open), and [`Error::Interrupted`] if it was canceled.
+    /// Returns the errors of [`open`](Self::open), and [`Error::Interrupted`] if it was cancelled.
     pub fn open_until(path: &Path, bounds: Bounds, is_over: &dyn Fn() -> bool) -> Result<Self, Error> {
         let metadata = std::fs::metadata(path).map_err(Error::io(path))?;
         match () {

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deflated_is_inflated() {
+    fn deflated_data_is_inflated() {
         let long: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
         assert_eq!(inflated(&deflated(&[b""]), 0).unwrap(), b"");
         assert_eq!(inflated(&deflated(&[b"a", b"b", b"c"]), 3).unwrap(), b"abc");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compressor_begins_anew_for_each_object() {
+    fn a_compressor_restarts_for_each_object() {
         let (mut deflater, mut one, mut other) = (Deflater::new(), Vec::new(), Vec::new());
         deflater.piece(b"same same same", true, &mut one).unwrap();
         deflater.piece(b"same same same", true, &mut other).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_is_a_lie_and_a_stream_that_is_cut_are_damage() {
+    fn false_sizes_and_truncated_streams_are_damage() {
         let bytes = deflated(&[b"hello, hello, hello"]);
         assert!(inflated(&bytes, 18).is_err());
         assert!(inflated(&bytes, 20).is_err());

@@ -51,7 +51,7 @@ fn read_all(path: &Path, bounds: Bounds) -> Result<Vec<Vec<u8>>, Error> {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_packs_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
     for (path, ids, contents) in [repository(directory.path()), bundle(directory.path())] {
         assert_eq!(read_all(&path, Bounds::default()).unwrap(), contents);

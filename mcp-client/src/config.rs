@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_the_reason() {
+    fn an_unusable_configuration_is_rejected_with_the_reason() {
         let check = |text: &str, part: &str| assert!(complaint(text).contains(part), "{text}: {}", complaint(text));
         check("[", "not JSON");
         check("[]", "an object of servers");

@@ -60,13 +60,13 @@ pub(crate) struct Connection {
 
 /// Why a call has no result.
 pub(crate) enum Failure {
-    /// The server says so; it is still there.
+    /// The server reported it and is still running.
     Said(String),
     /// The server is gone, or does not speak the protocol any more.
     Gone,
 }
 
-/// What a server says of itself.
+/// The description of a server.
 pub(crate) struct Listing {
     /// Its tools, as it describes them.
     pub(crate) tools: Vec<Value>,
@@ -138,7 +138,7 @@ impl Connection {
         Err(format!("the list of its tools has more than {PAGES_MAX} pages"))
     }
 
-    /// Says goodbye and waits until the program is gone.
+    /// Closes the connection and waits until the program has ended.
     pub(crate) async fn close(self) {
         let Self { service, program, .. } = self;
         drop(tokio::time::timeout(LIST_TIMEOUT, service.cancel()).await);
@@ -228,7 +228,7 @@ fn checked(headers: &std::collections::BTreeMap<String, String>) -> Result<HashM
 mod tests {
     use super::*;
 
-    // T-BRG-02: a server is asked, and asks nothing.
+    // T-BRG-02: a server receives requests and sends none.
     #[test]
     fn a_server_is_offered_nothing() {
         let client = Client { is_stale: Arc::default() };

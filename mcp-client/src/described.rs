@@ -1,4 +1,4 @@
-//! What a server says of a tool, checked and bounded, and a digest of it.
+//! The description of a tool by its server, checked and bounded, and its digest.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const TOOL_NAME_MAX: usize = 64;
 /// Longest description, and largest schema.
 const DESCRIPTION_MAX: usize = 16 << 10;
 const SCHEMA_MAX: usize = 64 << 10;
-/// Everything that one server may say of its tools: the guest reads all of it in one list.
+/// Maximum size of the descriptions of all tools of a server: the guest reads all of them in one list.
 const WORDS_MAX: usize = 1 << 20;
 /// Letters of a digest: half of BLAKE3's, which nobody finds a second text for.
 const DIGEST_LETTERS: usize = 32;
@@ -29,11 +29,11 @@ pub(crate) struct Described {
     pub(crate) tool: String,
     /// Its name in Python.
     pub(crate) function: String,
-    /// What it does, in the server's words.
+    /// The description by the server.
     pub(crate) description: String,
     /// The schema of its arguments.
     pub(crate) schema: Value,
-    /// The digest of all that the server says of it.
+    /// The digest of its description, schema and notes.
     pub(crate) digest: String,
     /// Whether it can be called.
     pub(crate) state: State,
@@ -44,7 +44,7 @@ pub(crate) struct Described {
 pub(crate) enum State {
     /// It can.
     On,
-    /// The server says something else of it than when it was granted.
+    /// The server describes it differently than when it was granted.
     Changed,
     /// The server did not have it when it was granted.
     New,
@@ -56,7 +56,7 @@ pub(crate) enum State {
 pub(crate) type Pins = BTreeMap<String, String>;
 
 impl Described {
-    /// What the sandbox reads in place of a description that nobody confirmed.
+    /// Replaces an unconfirmed description and schema, for the sandbox.
     pub(crate) fn without_words(mut self) -> Self {
         self.description = self.refusal().unwrap_or_default();
         self.schema = json!({ "type": "object" });
@@ -143,7 +143,7 @@ fn tool_name(server: &str, name: &str, digest: &str, taken: &[String]) -> String
     format!("{server}.{}-{mark}", plain.chars().take(room).collect::<String>())
 }
 
-/// The digest of everything that a server says of a tool: a change of any of it is a change.
+/// The digest of the whole description of a tool: any change of it counts as a change.
 fn digest(tool: &Value) -> String {
     let mut text = String::new();
     canonical(tool, &mut text);
@@ -192,7 +192,7 @@ pub(crate) fn granted(tools: Vec<Described>, pins: &Pins) -> Vec<Described> {
     tools.into_iter().map(decide).collect()
 }
 
-/// What is pinned when these tools are granted.
+/// Returns the pins that are stored when these tools are granted.
 pub(crate) fn pins(tools: &[Described]) -> Pins {
     tools.iter().map(|tool| (tool.name.clone(), tool.digest.clone())).collect()
 }

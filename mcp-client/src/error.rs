@@ -1,4 +1,4 @@
-//! What an embedding program sees when an MCP server cannot be used. A tool that fails is not here: the guest gets an exception.
+//! Errors for the embedding program if an MCP server cannot be used. A tool that fails is not one of them: the guest gets an exception.
 
 /// Why MCP servers cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it.
+    /// Returns a hint.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

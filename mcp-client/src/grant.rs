@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::live::{Live, Now, runtime};
 use crate::module::{COMMAND, PACKAGE, awaited_module, module, skill};
 
-/// Where modules are found: what every Python of a sandbox looks at.
+/// The directory of modules, which is in the path of every Python of a sandbox.
 const MODULES: &str = "/home/user/.local/lib/python3.14/site-packages/servers";
-/// Where the skills are.
+/// The directory of skills.
 const SKILLS: &str = "/servers";
-/// Where the command is.
+/// The path of the command.
 const PROGRAM: &str = "/home/user/.local/bin/mcp";
 /// The key of a server's notes among its pins: no tool has an empty name.
 const NOTES: &str = "";
@@ -57,7 +57,7 @@ pub struct ToolReport {
     pub tool: String,
     /// Its name in the Python module.
     pub function: String,
-    /// The digest of what the server says of it.
+    /// The digest of its description.
     pub digest: String,
     /// Why it is off.
     pub off: Option<String>,
@@ -190,7 +190,7 @@ impl Granted {
             .try_fold(sandbox.clone(), |sandbox, place| Ok(sandbox.without_mount(place)?.unwrap_or(sandbox)))
     }
 
-    /// What the servers are, for the owner.
+    /// Returns the servers, for the owner.
     #[must_use]
     pub fn report(&self) -> Vec<Report> {
         let tool = |tool: &Described| ToolReport {

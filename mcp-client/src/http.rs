@@ -1,6 +1,6 @@
 //! The HTTP of the protocol's streamable transport: one request a connection, on plain TCP.
 //!
-//! Follows no redirect, so that an address leads where its owner said; opens no stream of its own accord, so that a server speaks when it is asked.
+//! Follows no redirect, so that an address cannot lead elsewhere, and opens no stream by itself, so that a server only responds to requests.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -4,7 +4,7 @@
 //! sandbox. So arguments are checked against the schema, each call is a row of the history, and a call ends with its command. Inside, a
 //! server is a Python module (`from servers.NAME import TOOL`), a `SKILL.md` in `/servers/NAME` and the command `mcp NAME TOOL JSON`.
 //!
-//! What a server says of itself is hostile data. It is bounded, it is never source text, and it is pinned when the server is granted: a tool
+//! The description of a server is hostile data. It is bounded, it is never source text, and it is pinned when the server is granted: a tool
 //! whose description or schema differs later is off until the owner confirms it.
 //!
 //! A crate of its own, because a client needs an async runtime and the Python package needs no server. Knows nothing of terminals.

@@ -32,7 +32,7 @@ pub(crate) struct Live {
     now: Mutex<Now>,
 }
 
-/// What a server says now.
+/// The current description of a server.
 #[derive(Clone, Default)]
 pub(crate) struct Now {
     pub(crate) tools: Vec<Described>,
@@ -48,7 +48,7 @@ impl Live {
         Ok(Arc::new(live))
     }
 
-    /// What the server said last.
+    /// The last description received.
     pub(crate) fn now(&self) -> Now {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -28,7 +28,7 @@ const KEYWORDS: [&str; 39] = [
     "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "lazy", "match", "nonlocal",
     "not", "or", "pass", "raise", "return", "try", "type", "while", "with", "yield",
 ];
-/// What annotations are made of: a function of this name would stand in their way.
+/// Names used in annotations: a function with one of these names would shadow them.
 const TYPES: [&str; 7] = ["bool", "dict", "float", "int", "list", "object", "str"];
 
 /// An identifier of Python for a name: letters, digits and `_`, not a keyword, and never a name that begins with `_`.

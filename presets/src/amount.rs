@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_refused() {
+    fn invalid_amounts_are_rejected() {
         assert_eq!("-1".parse::<ByteSize>(), Err(AmountError::Number("-1".to_owned())));
         assert_eq!("99999999999999999999".parse::<ByteSize>(), Err(AmountError::TooLarge("99999999999999999999".to_owned())));
         assert_eq!(

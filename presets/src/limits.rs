@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_nonsense_is_refused() {
+    fn an_invalid_file_is_rejected() {
         check_refused("commands  ", "commands = 0", "limit `commands` is 0");
         check_refused("commands  ", "commands = -1", "invalid value");
         check_refused("commands  ", "", "missing field `commands`");

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_read_and_printed_alike() {
+    fn a_policy_round_trips() {
         let text = "allowed_commands = [\"bash\", \"cat\"]\ndenied_commands = [\"rm\"]\n[[rule]]\npath = \"/a \\\"b\\\"/**\"\naccess = \"append\"\n\
                     [[rule]]\npath = \"/x\"\nlabel = [\"pii\", \"@ann\"]\ninherit = false\n[[rule]]\npath = \"/y\"\nlabel = \"\"\n";
         let policy = Policy::parse(text).unwrap();

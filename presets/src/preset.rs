@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_preset_lies_within_the_next() {
+    fn each_preset_is_within_the_next() {
         let [strict, normal, permissive] = Preset::ALL.map(Preset::limits);
         assert!(strict.within(&normal) && normal.within(&permissive));
         assert!(!normal.within(&strict) && !permissive.within(&normal));

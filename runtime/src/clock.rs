@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fixed_clock_says_the_same_things_in_the_same_order() {
+    fn a_fixed_clock_repeats_its_readings() {
         let ask = || {
             let clock = GuestClock::fixed(Duration::from_secs(5));
             [clock.realtime(), clock.monotonic(), clock.realtime()]

@@ -1,6 +1,6 @@
 //! Processes of a command.
 //!
-//! A [`Job`] is all processes of one command, with its [`Meter`](crate::limits::Meter) and its view of the files; nothing of it
+//! A [`Job`] is all processes of one command, with its [`Meter`](crate::limits::Meter) and its view of the files; none of it
 //! survives the command (T-DOS-05). A process is a pid, descriptors, a thread and a wasm instance.
 
 mod capture;

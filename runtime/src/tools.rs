@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_or_does_not_fit_is_not_called() {
+    fn unknown_tools_and_invalid_arguments_are_not_called() {
         let kind = |name: &str, arguments: &str| tools(Ok).prepare(name, arguments).err().map(|failure| failure.kind);
         assert_eq!(kind("t", r#"{"b": 1}"#), None);
         assert_eq!(kind("u", "{}"), Some("unknown"));
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_whose_command_is_over_is_not_begun() {
+    fn a_call_does_not_start_after_its_command_has_ended() {
         let context = ToolContext::default();
         let prepared = tools(|_| panic!("it was begun")).prepare("t", r#"{"b": 1}"#).unwrap();
         assert!(!context.is_over());

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked_and_the_same_files_are_the_same_bytes() {
+    fn packages_round_trip_and_equal_files_have_equal_bytes() {
         assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
         let files = [file("SKILL.md", b"text"), file("a/run.sh", &[7; 5000]), file("b", &[0; 1 << 20]), file("c", b"")];
         let packed = pack(&files);

@@ -69,7 +69,7 @@ pub struct Request {
 
 type Print = dyn Fn(&[u8]) + Send + Sync;
 
-/// Where the output of a run goes while it runs.
+/// The receiver of a run's output while it runs.
 #[derive(Clone)]
 struct Sink(Arc<Print>);
 
@@ -121,7 +121,7 @@ impl Request {
         self
     }
 
-    /// Is given each piece of the script's output as it comes. It must not wait.
+    /// Callback for each piece of the script's output, which must not block.
     #[must_use]
     pub fn on_output(mut self, sink: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
         self.sink = Some(Sink(Arc::new(sink)));

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_repeated_and_lines_are_told() {
+    fn a_secret_is_not_repeated_and_lines_are_reported() {
         let findings = scan(&[File::new("main.py", "x = 1\nkey = 'sk-ant-abcdefghijklmnopqrstuvwxyz'\n")]);
         assert_eq!(findings[0].line, Some(2));
         assert!(!format!("{findings:?}").contains("abcdefghij"), "{findings:?}");

@@ -1,6 +1,6 @@
 //! Files next to a database that SQLite acts on when it opens it; the author of the database may have created them.
 
-#![expect(clippy::disallowed_methods, reason = "this is the place that looks at what lies beside a database")]
+#![expect(clippy::disallowed_methods, reason = "this module inspects the files next to a database")]
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

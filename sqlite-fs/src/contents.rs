@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_file_is_forgotten_with_the_commit_that_changes_it() {
+    fn cached_facts_of_a_file_are_dropped_by_the_commit_that_changes_it() {
         let database = Database::options().open().unwrap();
         let write = |path: &str, text: &str| {
             let transaction = database.begin(None).unwrap();

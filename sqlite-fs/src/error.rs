@@ -10,7 +10,7 @@ pub enum FsError {
     NotPermitted,
     /// ENOENT
     NoEntry,
-    /// EINTR: the operation was interrupted; the transaction remains usable. Nothing of the operation was done, except for a
+    /// EINTR: the operation was interrupted; the transaction remains usable. The operation had no effect, except for a
     /// large file that was being truncated, removed or extended: its size reflects the progress so far.
     Interrupted,
     /// EIO: the database returned an error; the transaction is lost.
@@ -213,7 +213,7 @@ pub enum Error {
         /// The location of the violation.
         detail: String,
     },
-    /// SQLite rolled the transaction back after an error; nothing of it is stored.
+    /// SQLite rolled the transaction back after an error; none of its changes are stored.
     #[error("the transaction was rolled back: {0}")]
     RolledBack(String),
     /// A key has another version than expected.
@@ -465,7 +465,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::LockedElsewhere(error),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged(what_is_damaged(error)),
             Some(ErrorCode::NotADatabase) => Self::NotADatabase,
-            _ if tells_of_damage(&error) => Self::Damaged(error.to_string()),
+            _ if is_damage(&error) => Self::Damaged(error.to_string()),
             _ => Self::Sqlite(error),
         }
     }
@@ -480,7 +480,7 @@ fn what_is_damaged(error: rusqlite::Error) -> String {
 }
 
 /// Returns whether an error means that the file is damaged: inconsistent pages, or a value of the wrong type.
-fn tells_of_damage(error: &rusqlite::Error) -> bool {
+fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::Error as Sql;
     match error.sqlite_error_code() {
         Some(code) => matches!(code, rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase),
@@ -516,7 +516,7 @@ impl Fault {
                 Some(rusqlite::ErrorCode::ReadOnly) => FsError::ReadOnly,
                 Some(rusqlite::ErrorCode::TooBig) => FsError::FileTooBig,
                 Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => FsError::Busy,
-                _ if tells_of_damage(error) => FsError::Damaged,
+                _ if is_damage(error) => FsError::Damaged,
                 _ => FsError::Io,
             },
         }

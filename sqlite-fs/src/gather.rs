@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distant_piece_begins_anew() {
+    fn a_distant_piece_starts_a_new_range() {
         let mut waiting = Waiting::default();
         waiting.put(32, b"ab");
         assert!(!waiting.takes(31, 1));
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_find_what_waits() {
+    fn reads_find_buffered_writes() {
         let mut waiting = Waiting::default();
         waiting.put(10, b"abcdef");
         assert!(matches!(waiting.holds(12, 3), Holds::All(2)));
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_frame_says_so_in_its_header() {
+    fn a_commit_frame_is_marked_in_its_header() {
         let mut header = [0; FRAME_HEADER];
         assert_eq!(commits(&header), Some(false));
         header[7] = 3;

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_to_come_and_the_disk_are_part_of_the_estimate() {
+    fn future_rows_and_the_disk_are_part_of_the_estimate() {
         let gauge = Gauge::default();
         gauge.set_pending(250 << 20);
         assert_eq!(gauge.settling(), Duration::from_secs(1) + BESIDE);

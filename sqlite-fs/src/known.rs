@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_file_and_one_that_an_sdk_visited_have_what_we_write() {
+    fn a_new_file_and_one_that_an_sdk_opened_have_the_known_schema() {
         assert_eq!(verdict(""), None);
         assert_eq!(verdict(&SDKS[0].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")), None);
         assert_eq!(verdict("DROP TABLE fs_whiteout; DROP TABLE sandlite_session;"), None);
     }
 
     #[test]
-    fn tables_of_somebodys_own_are_let_alone() {
+    fn tables_of_other_programs_are_not_touched() {
         let own = "CREATE TABLE mine (a, b AS (a || 'x'), CHECK (a <> 1)); CREATE INDEX i ON mine(b) WHERE a > 2;
                    CREATE TABLE fs_origin (delta_ino INTEGER PRIMARY KEY, base_ino INTEGER NOT NULL);
                    CREATE VIEW look AS SELECT * FROM fs_inode;";
@@ -164,7 +164,7 @@ mod tests {
 
     /// T-SNAP-01
     #[test]
-    fn anything_else_on_a_table_of_ours_is_refused() {
+    fn unknown_objects_on_our_tables_are_rejected() {
         refused("ALTER TABLE fs_inode ADD COLUMN x AS (hex(zeroblob(200000000)))", "`fs_inode`");
         refused("ALTER TABLE kv_store ADD COLUMN x DEFAULT 'y'", "`kv_store`");
         refused("ALTER TABLE fs_data ADD COLUMN x CHECK (hex(zeroblob(9)) <> '')", "`fs_data`");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_does_not_matter_and_words_do() {
+    fn case_and_spaces_do_not_matter_but_words_do() {
         assert_eq!(spelled("CREATE  TABLE IF NOT EXISTS\n a ( b TEXT ,\tc INTEGER )"), "create table a(b text,c integer)");
         assert_ne!(spelled("CREATE TABLE a(b TEXT)"), spelled("CREATE TABLE a(bTEXT)"));
     }

@@ -42,7 +42,7 @@ mod database;
 mod digest;
 mod error;
 mod format;
-#[allow(clippy::missing_errors_doc, reason = "its operations fail as those of `std::fs` do, with an `FsError` that says how")]
+#[allow(clippy::missing_errors_doc, reason = "its operations fail as those of `std::fs` do, with an `FsError`")]
 mod fs;
 mod fs_path;
 mod gather;
@@ -58,7 +58,7 @@ mod node;
 mod options;
 #[allow(clippy::missing_errors_doc, reason = "reading fails if the database does, and in no other way")]
 mod past;
-#[allow(clippy::missing_errors_doc, reason = "a walk fails as Linux's does, with an `FsError` that says how")]
+#[allow(clippy::missing_errors_doc, reason = "a walk fails as Linux's does, with an `FsError`")]
 pub mod path;
 mod patience;
 mod place;

@@ -299,7 +299,7 @@ mod tests {
 
     /// T-REL-01
     #[test]
-    fn the_next_file_sweeps_what_a_killed_process_left() {
+    fn the_next_file_removes_leftovers_of_a_killed_process() {
         let dir = tempfile::tempdir().unwrap();
         let left = dir.path().join(".sandlite-new-1-0");
         std::fs::create_dir(&left).unwrap();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_abandoned_cannot_be_published() {
+    fn an_abandoned_file_cannot_be_published() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a");
         let new = NewFile::beside(&target).unwrap();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_cannot_publish_what_is_left_while_another_abandons() {
+    fn a_thread_cannot_publish_while_another_abandons() {
         const FILES: usize = 200;
         for _ in 0..10 {
             let dir = tempfile::tempdir().unwrap();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_this_process_makes_is_abandoned() {
+    fn only_files_of_this_process_are_abandoned() {
         let dir = tempfile::tempdir().unwrap();
         let new = NewFile::beside(&dir.path().join("c")).unwrap();
         let own = std::process::id();

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_and_what_is_beyond_the_end_are_zeros() {
+    fn gaps_and_bytes_beyond_the_end_are_zeros() {
         let mut writer = Handle::new(memory(b"ab"), true);
         assert!(writer.write(2 * BLOCK_BYTES, b"c"));
         let mut out = [9; 4];

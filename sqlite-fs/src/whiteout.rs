@@ -179,7 +179,7 @@ mod tests {
     use crate::{Database, Rows};
 
     #[test]
-    fn a_hidden_directory_stands_for_what_is_below_it() {
+    fn a_hidden_directory_hides_everything_below() {
         let database = Database::options().open().unwrap();
         let transaction = database.begin(None).unwrap();
         assert!(!transaction.hides_any().unwrap());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_paths_go_along_with_a_fork_and_back_with_a_rollback() {
+    fn whiteouts_are_part_of_forks_and_rollbacks() {
         let database = Database::options().open().unwrap();
         let transaction = database.begin(None).unwrap();
         transaction.hide("/w/kept").unwrap();

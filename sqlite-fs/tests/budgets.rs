@@ -107,7 +107,7 @@ fn t_dos_07_the_oldest_calls_go_when_calls_alone_fill_the_history() {
 }
 
 #[test]
-fn a_call_larger_than_the_whole_budget_is_cut_and_says_so() {
+fn a_call_larger_than_the_whole_budget_is_truncated_with_a_note() {
     let database = memory(Quota { history: 100_000, ..TIGHT });
     let before = record(&database, "before", b"x");
     let id = record(&database, "flood", &vec![b'y'; 3 << 20]);
@@ -289,7 +289,7 @@ fn sums_are_counted_again_after_another_program_wrote() {
 }
 
 #[test]
-fn a_file_from_before_there_were_budgets_gets_them() {
+fn a_file_without_budgets_is_upgraded() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let generous = Quota { history: 1 << 30, ..TIGHT };
@@ -357,7 +357,7 @@ fn t_dos_07_a_file_above_its_ceiling_does_not_grow_however_often_it_is_opened() 
 }
 
 #[test]
-fn an_import_keeps_the_newest_history_and_refuses_what_is_too_much() {
+fn an_import_keeps_the_newest_history_and_rejects_the_excess() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let wide = Quota { names: 1 << 30, keys: 1 << 30, sessions: 1 << 30, history: 1 << 30, ..TIGHT };

@@ -154,7 +154,7 @@ fn nothing_acknowledged_is_lost_when_a_process_is_killed() {
 
 /// T-REL-04
 #[test]
-fn a_dead_process_holds_nothing() {
+fn a_dead_process_holds_no_lock() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("locked.db");
     let mut child = start(&path);

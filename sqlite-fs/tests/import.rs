@@ -71,7 +71,7 @@ fn ino_of(path: &str) -> String {
 
 /// T-SNAP-02: modes are masked, link counts are our own.
 #[test]
-fn a_sound_file_comes_in_whole() {
+fn a_valid_file_is_imported_completely() {
     let corpus = Corpus::new();
     let (database, imported) = import(&corpus.sound).unwrap();
     assert_eq!((imported.inodes, imported.keys, imported.calls), (8, 2, 1));
@@ -119,7 +119,7 @@ fn an_export_leaves_secrets_and_deleted_data_behind() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way() {
+fn a_fork_is_independent() {
     let dir = tempfile::tempdir().unwrap();
     for options in [Database::options(), Database::options().path(dir.path().join("fork.db"))] {
         let database = Database::options().open().unwrap();
@@ -231,7 +231,7 @@ fn lies() -> Vec<(String, &'static str)> {
 
 /// T-SNAP-01, T-SNAP-02
 #[test]
-fn each_lie_is_refused_by_name() {
+fn each_violation_is_rejected_by_name() {
     let corpus = Corpus::new();
     for (sql, rule) in lies() {
         let short: String = sql.chars().take(200).collect();
@@ -275,7 +275,7 @@ fn harmless_oddities_are_put_right() {
 }
 
 #[test]
-fn check_names_what_is_broken_in_our_own_file() {
+fn check_lists_damage_in_our_own_file() {
     let corpus = Corpus::new();
     let mut named = std::collections::BTreeSet::new();
     let ours = ["inode has a name", "link count", "file size", "file is dense", "file type", "target belongs to a symbolic link"];
@@ -329,7 +329,7 @@ fn check_names_what_is_broken_in_our_own_file() {
 
 /// T-SNAP-04
 #[test]
-fn what_lies_beside_the_file_is_not_read() {
+fn files_next_to_a_database_are_not_read() {
     let corpus = Corpus::new();
     let path = corpus.dir.path().join("wal.db");
     std::fs::copy(&corpus.sound, &path).unwrap();
@@ -469,7 +469,7 @@ fn localsandbox_snapshots_are_brought_up_to_date() {
 
 /// T-SNAP-05: with `secure_delete` not even the file itself has what was deleted.
 #[test]
-fn deleted_bytes_are_overwritten_when_asked() {
+fn deleted_bytes_are_overwritten_with_secure_delete() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = Database::options().path(&path).secure_delete().versions(false).open().unwrap();
@@ -528,7 +528,7 @@ fn a_snapshot_brings_rows_and_nothing_else() {
 
 /// AgentFS's overlay tables, with and without the column that its Rust SDK leaves out.
 #[test]
-fn a_layer_of_an_overlay_comes_in_without_its_base() {
+fn a_layer_of_an_overlay_is_imported_without_its_base() {
     let corpus = Corpus::new();
     let config = "CREATE TABLE fs_overlay_config (key TEXT PRIMARY KEY, value TEXT NOT NULL);
                   INSERT INTO fs_overlay_config VALUES ('base_path', '/srv/base');

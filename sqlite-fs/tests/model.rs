@@ -279,7 +279,7 @@ fn compare_digests(database: &Database, versions: &[(i64, Model)]) -> Result<(),
     Ok(())
 }
 
-/// Everything that a version says of its files, found by listing.
+/// The files of a version, found by listing.
 fn tree(database: &Database, version: i64) -> BTreeMap<String, (u64, u32, u32, Vec<u8>)> {
     let reader = database.reader_at(version).unwrap();
     let mut tree = BTreeMap::new();
@@ -313,7 +313,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn operations_do_what_the_model_does(ops in vec(op(), LENGTH), cache in prop_oneof![Just(8 << 20), 0usize..20_000]) {
+    fn operations_behave_like_the_model(ops in vec(op(), LENGTH), cache in prop_oneof![Just(8 << 20), 0usize..20_000]) {
         run(&Database::options().quota(QUOTA).cache(cache).open().unwrap(), &ops)?;
     }
 }

@@ -88,7 +88,7 @@ fn a_replaced_log_is_noticed() {
 }
 
 #[test]
-fn a_file_that_comes_back_is_used_again() {
+fn a_restored_file_is_used_again() {
     let dir = tempfile::tempdir().unwrap();
     let (path, aside) = (dir.path().join("a.db"), dir.path().join("aside.db"));
     let database = open(&path);
@@ -103,7 +103,7 @@ fn a_file_that_comes_back_is_used_again() {
 }
 
 #[test]
-fn what_was_committed_before_the_log_went_is_kept_by_the_close() {
+fn closing_keeps_commits_made_before_the_log_was_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = open(&path);
@@ -132,7 +132,7 @@ fn a_replaced_database_takes_its_log_away() {
 }
 
 #[test]
-fn a_renamed_database_keeps_what_was_committed() {
+fn a_renamed_database_keeps_its_commits() {
     let dir = tempfile::tempdir().unwrap();
     let (path, renamed) = (dir.path().join("a.db"), dir.path().join("renamed.db"));
     let database = open(&path);
@@ -145,7 +145,7 @@ fn a_renamed_database_keeps_what_was_committed() {
 }
 
 #[test]
-fn an_older_reader_goes_on_with_the_old_file() {
+fn an_older_reader_continues_with_the_old_file() {
     let dir = tempfile::tempdir().unwrap();
     let (path, other) = (dir.path().join("a.db"), dir.path().join("other.db"));
     write(&open(&other), "other").unwrap();
@@ -179,7 +179,7 @@ fn a_look_leaves_one_file() {
 }
 
 #[test]
-fn a_look_leaves_the_log_of_a_writer_alone() {
+fn reading_does_not_touch_the_log_of_a_writer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = open(&path);
@@ -194,7 +194,7 @@ fn a_look_leaves_the_log_of_a_writer_alone() {
 
 /// T-REL-04: the moved database must not take the files of the one that has its name now.
 #[test]
-fn closing_a_moved_database_leaves_the_new_one_alone() {
+fn closing_a_moved_database_does_not_touch_the_new_one() {
     let dir = tempfile::tempdir().unwrap();
     let (directory, aside) = (dir.path().join("place"), dir.path().join("aside"));
     std::fs::create_dir(&directory).unwrap();
@@ -215,7 +215,7 @@ fn closing_a_moved_database_leaves_the_new_one_alone() {
 
 /// T-SNAP-04: a log of an earlier database of that name would be read as part of the new one.
 #[test]
-fn a_new_file_does_not_take_over_what_an_earlier_one_left() {
+fn a_new_file_ignores_leftovers_of_an_earlier_one() {
     let dir = tempfile::tempdir().unwrap();
     let (path, kept) = (dir.path().join("a.db"), dir.path().join("kept"));
     let database = open(&path);

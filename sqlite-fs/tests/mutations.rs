@@ -254,7 +254,7 @@ fn use_it(database: &Database, what: &str) {
 }
 
 #[test]
-fn damaged_files_are_refused_or_come_in_sound() {
+fn damaged_files_are_rejected_or_imported_without_damage() {
     let rounds = std::env::var("SQLITE_FS_MUTATIONS").map_or(MUTATIONS, |count| count.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let (strict, loose) = (dir.path().join("strict.db"), dir.path().join("loose.db"));

@@ -135,7 +135,7 @@ fn a_tree_that_doubles_on_every_level_can_be_moved_and_checked() {
 }
 
 #[test]
-fn a_size_beyond_what_is_stored_is_damage() {
+fn a_size_beyond_the_stored_bytes_is_damage() {
     for size in ["8000000000", "9223372036854775807", "-1", "'large'", "1e300", "zeroblob(9)"] {
         let file = File::changed(&format!("UPDATE fs_inode SET size={size} WHERE ino=INO('large')"));
         let database = file.open().unwrap();

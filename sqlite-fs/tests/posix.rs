@@ -426,7 +426,7 @@ fn compare(seed: u64, base: &Path, modes: bool) {
 }
 
 #[test]
-fn every_error_is_the_one_linux_gives() {
+fn every_error_is_that_of_linux() {
     let base = tempfile::tempdir().unwrap();
     for seed in 0..SEQUENCES {
         compare(seed, base.path(), false);
@@ -434,7 +434,7 @@ fn every_error_is_the_one_linux_gives() {
 }
 
 #[test]
-fn so_is_every_refusal_to_a_user_who_is_not_root() {
+fn every_error_for_ordinary_users_is_that_of_linux() {
     let base = tempfile::tempdir().unwrap();
     with_privileges(false);
     for seed in 0..MODE_SEQUENCES {

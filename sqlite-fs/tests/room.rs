@@ -60,7 +60,7 @@ fn check_removal(how: &str, mut remove: impl FnMut(&Transaction, u64)) {
 }
 
 #[test]
-fn t_dos_07_what_is_written_and_removed_takes_no_room() {
+fn t_dos_07_files_written_and_removed_take_no_space() {
     check_removal("unlinked", |transaction, _| transaction.unlink(ROOT, "f").unwrap());
     check_removal("truncated", |transaction, ino| transaction.truncate(ino, 0).unwrap());
     check_removal("replaced", |transaction, _| {
@@ -177,7 +177,7 @@ fn t_dos_07_a_long_log_is_cut_before_the_next_transaction() {
 }
 
 #[test]
-fn t_dos_07_taking_everything_back_needs_no_memory_for_what_was_there() {
+fn t_dos_07_rolling_back_needs_no_memory_for_the_previous_content() {
     let dir = tempfile::tempdir().unwrap();
     let database = open(dir.path(), Quota::default());
     let transaction = database.begin(None).unwrap();
@@ -276,7 +276,7 @@ fn a_commit_that_is_in_time_is_a_commit() {
 }
 
 #[test]
-fn t_dos_02_changes_are_listed_as_far_as_the_time_goes() {
+fn t_dos_02_changes_are_listed_until_the_deadline() {
     let database = Database::options().open().unwrap();
     let transaction = database.begin(None).unwrap();
     for i in 0..1_000 {
@@ -309,7 +309,7 @@ fn t_dos_14_the_time_a_commit_takes_is_estimated() {
 }
 
 #[test]
-fn compacting_gives_free_pages_back_however_much_is_left() {
+fn compacting_returns_free_pages_whatever_their_number() {
     let dir = tempfile::tempdir().unwrap();
     let database = open(dir.path(), Quota { bytes: 256 << 20, file_size: 256 << 20, past: 0, ..Quota::default() });
     let transaction = database.begin(None).unwrap();

@@ -151,7 +151,7 @@ fn nothing_is_lost_when_processes_and_threads_count_side_by_side() {
 }
 
 #[test]
-fn a_process_that_waits_gets_its_turn_from_one_that_never_rests() {
+fn a_waiting_process_gets_its_turn_from_one_that_never_waits() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = open(&path, LONG);
@@ -168,7 +168,7 @@ fn a_process_that_waits_gets_its_turn_from_one_that_never_rests() {
 
 /// T-REL-04
 #[test]
-fn a_turn_is_waited_for_as_long_as_asked_and_its_holder_is_named() {
+fn waiting_for_a_turn_ends_after_the_timeout_and_names_the_holder() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let database = open(&path, Duration::from_millis(50));
@@ -199,7 +199,7 @@ fn the_call_of_a_process_that_dies_is_recorded_by_the_next_one() {
 }
 
 #[test]
-fn what_is_known_of_a_file_is_forgotten_when_another_process_changes_it() {
+fn cached_facts_of_a_file_are_dropped_when_another_process_changes_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let (first, second) = (open(&path, LONG), open(&path, LONG));

@@ -69,7 +69,7 @@ fn keys_sessions_and_calls_belong_to_versions() {
 }
 
 #[test]
-fn a_transaction_that_changes_nothing_is_no_version() {
+fn a_transaction_without_changes_creates_no_version() {
     let database = Database::options().open().unwrap();
     commit(&database, |transaction| transaction.sessions().set("s", "shell", b"same").unwrap());
     commit(&database, |transaction| transaction.sessions().set("s", "shell", b"same").unwrap());
@@ -121,7 +121,7 @@ fn changes_are_listed_by_path() {
 }
 
 #[test]
-fn what_is_kept_is_the_same_after_pruning() {
+fn kept_versions_are_unchanged_by_pruning() {
     let database = Database::options().open().unwrap();
     let versions: Vec<i64> = (0..20)
         .map(|n| {
@@ -260,7 +260,7 @@ fn a_new_file_has_only_the_tables_that_it_needs() {
 
 /// A table that came with a transaction goes with it.
 #[test]
-fn a_table_that_was_rolled_back_comes_again() {
+fn a_table_is_created_again_after_a_rollback() {
     let dir = tempfile::tempdir().unwrap();
     let database = Database::options().path(dir.path().join("a.db")).open().unwrap();
     let one = write(&database, "/a", "one");
@@ -332,7 +332,7 @@ fn files_of_earlier_formats_are_upgraded_when_they_are_opened() {
 }
 
 #[test]
-fn forks_have_the_past_and_exports_only_when_asked() {
+fn forks_have_the_past_and_exports_only_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let database = Database::options().open().unwrap();
     let version = write(&database, "/a", "DELETED-CONTENT");

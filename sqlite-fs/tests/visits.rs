@@ -24,7 +24,7 @@ fn changes(database: &Database, from: i64, to: Option<i64>) -> Vec<(String, Chan
 }
 
 #[test]
-fn what_another_program_changed_is_a_version_and_what_was_there_is_unknown() {
+fn changes_of_another_program_are_a_version_and_the_previous_data_is_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     let open = || Database::options().path(&path).open().unwrap();
@@ -68,7 +68,7 @@ fn what_another_program_changed_is_a_version_and_what_was_there_is_unknown() {
 
 /// With digests of the newest version it is known what another program changed, and the rest can be read.
 #[test]
-fn only_what_another_program_changed_is_unknown() {
+fn only_data_changed_by_another_program_is_unknown() {
     // While the file is closed, and while it is open.
     for is_open in [false, true] {
         let dir = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ fn check_text(sandbox: &Sandbox, name: &str, arguments: Value, expected: &str) {
 }
 
 #[test]
-fn a_copy_goes_inside_a_directory_and_needs_recursive_for_one() {
+fn a_copy_into_a_directory_is_placed_inside_and_directories_need_recursive() {
     let sandbox = sandbox();
     sandbox.bash("mkdir -p /t/d /into; echo x > /t/d/f; chmod 640 /t/d/f; ln -s d/f /t/l").unwrap();
     check_text(&sandbox, "copy_files", json!({ "from": "/t/d/f", "to": "/g" }), "copied /t/d/f to /g");
@@ -125,7 +125,7 @@ fn a_new_python_of_an_old_session_is_reported() {
 }
 
 #[test]
-fn a_timeout_above_the_limit_is_reduced_and_the_answer_says_so() {
+fn a_timeout_above_the_limit_is_reduced_with_a_note() {
     let sandbox = sandbox();
     let asked = |timeout: u64| json!({ "command": "echo done", "timeout_ms": timeout });
     let reduced = "done\n[the timeout of 60 s was reduced to 30 s, the limit of this sandbox]";

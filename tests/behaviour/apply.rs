@@ -62,7 +62,7 @@ const WORK: &str = "cd /p; echo more >> README; rm src/deep/leaf; rmdir src/deep
     ln -s x new/l; mv src/main.c src/other.c; rm link; ln -s src/other.c link; head -c 300 /dev/zero > zeros; printf tail > tail";
 
 #[test]
-fn changes_of_an_overlay_are_what_its_directory_becomes() {
+fn applying_an_overlay_makes_its_changes_in_the_directory() {
     let project = project();
     let sandbox = overlay(&project);
     sandbox.bash(WORK).unwrap();
@@ -124,7 +124,7 @@ fn an_edit_that_only_a_time_shows_is_a_conflict_too() {
 }
 
 #[test]
-fn what_was_applied_before_can_be_changed_further() {
+fn applied_files_can_be_changed_again() {
     let project = project();
     let sandbox = overlay(&project);
     for text in ["one", "two", "three"] {

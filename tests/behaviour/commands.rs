@@ -23,7 +23,7 @@ fn a_failing_command_is_a_result_with_its_code() {
 }
 
 #[test]
-fn an_unknown_command_is_127_in_bashs_own_words() {
+fn an_unknown_command_exits_with_127_and_bashs_message() {
     let output = bash("nonesuch");
     assert_eq!(
         (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
@@ -33,7 +33,7 @@ fn an_unknown_command_is_127_in_bashs_own_words() {
 
 // What no sandbox can have is not found by those who look first, and says why to those who do not.
 #[test]
-fn a_program_that_cannot_be_here_says_why() {
+fn an_unsupported_program_reports_the_reason() {
     let output = bash("command -v curl; which git; type sudo; curl x");
     assert_eq!(
         (
@@ -46,7 +46,7 @@ fn a_program_that_cannot_be_here_says_why() {
 }
 
 #[test]
-fn every_program_that_is_here_tells_how_it_is_used() {
+fn every_program_supports_help() {
     let output = bash(
         "for name in $(sandlite); do case $name in [ | true | false | test | sandlite) ;; *)
         /bin/$name --help > /tmp/help < /dev/null 2>&1 && [ -s /tmp/help ] || echo $name;; esac; done",
@@ -82,7 +82,7 @@ fn bytes_that_are_no_text_pass_through() {
 
 // T-ISO-04: environment, user and host name are made up.
 #[test]
-fn nothing_of_the_host_shows() {
+fn the_host_is_not_visible() {
     check("whoami; hostname; id -u; echo $HOME; date +%Z", "user\nsandlite\n1000\n/home/user\nUTC\n");
     let output = bash("env");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -159,7 +159,7 @@ fn rolling_back_on_failure_keeps_the_row_and_not_the_files() {
 }
 
 #[test]
-fn the_list_of_programs_is_what_the_guest_holds() {
+fn the_list_of_programs_matches_the_guest() {
     let listed = include_str!("../../guests/programs.txt");
     let held = String::from_utf8(bash("sandlite").stdout).unwrap();
     assert_eq!(listed, held, "write `sandlite bash -c sandlite` to guests/programs.txt");
@@ -167,7 +167,7 @@ fn the_list_of_programs_is_what_the_guest_holds() {
 
 // A guest would see such a text cut, or a variable as another one.
 #[test]
-fn texts_that_a_guest_would_see_otherwise_are_refused() {
+fn texts_with_zero_bytes_are_rejected() {
     let sandbox = sandbox();
     let refused = |command: Command| sandbox.run(command).unwrap_err().to_string();
     assert_eq!(refused(Command::bash("echo a\0b")), "invalid command: it contains a zero byte");

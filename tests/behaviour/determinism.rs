@@ -63,7 +63,7 @@ fn another_seed_is_another_run() {
 }
 
 #[test]
-fn input_that_comes_while_it_runs_is_waited_for() {
+fn input_during_a_run_is_awaited() {
     let (command, mut stdin) = Command::bash("cat | tr a-z A-Z").deterministic(1).stdin_pipe();
     let writer = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, b"late"));
     assert_eq!(sandbox().run(command).unwrap().stdout, b"LATE");

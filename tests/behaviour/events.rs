@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{host, sandbox};
 
 #[test]
-fn a_hook_sees_what_changes_and_can_refuse_it() {
+fn a_hook_receives_changes_and_can_reject_them() {
     let sandbox = sandbox();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
@@ -52,7 +52,7 @@ fn a_hook_sees_what_changes_and_can_refuse_it() {
 
 // T-BRG-04: a hook that breaks down lets nothing through, and a session stays where it was.
 #[test]
-fn a_hook_that_breaks_down_refuses() {
+fn a_hook_that_panics_rejects_the_commit() {
     let sandbox = sandbox();
     let session = sandbox.session("s").unwrap();
     session.bash("x=1").unwrap();
@@ -106,7 +106,7 @@ fn events_come_in_order_from_any_version() {
 }
 
 #[test]
-fn a_page_of_events_is_bounded_and_the_next_one_goes_on() {
+fn a_page_of_events_is_bounded_and_the_next_one_continues() {
     let sandbox = sandbox();
     let mut after = Some(sandbox.events_after(None, None).unwrap().version);
     for number in 0..250 {
@@ -126,7 +126,7 @@ fn a_page_of_events_is_bounded_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn a_consumer_resumes_where_it_stopped_and_its_place_is_no_change() {
+fn a_consumer_resumes_where_it_stopped_without_creating_a_version() {
     let directory = tempfile::tempdir().unwrap();
     let open = || Sandbox::builder().host(host()).database(directory.path().join("a.db")).open().unwrap();
     let sandbox = open();
@@ -164,7 +164,7 @@ fn waiting_ends_with_the_next_version() {
 
 // T-POL-07.
 #[test]
-fn events_of_what_is_hidden_are_not_told() {
+fn events_of_hidden_paths_are_not_listed() {
     let sandbox = sandbox();
     let start = sandbox.events_after(None, None).unwrap().version;
     sandbox.bash("mkdir /s; echo k > /s/key; echo o > /open; mv /s/key /s/other").unwrap();

@@ -196,7 +196,7 @@ fn a_running_command_can_be_looked_at() {
 }
 
 #[test]
-fn a_row_can_be_recorded_in_other_words() {
+fn a_row_can_be_recorded_with_other_parameters() {
     let sandbox = sandbox();
     sandbox.fs().recorded_as(serde_json::json!({ "path": "plan" })).write("/home/user/plan", "x").unwrap();
     sandbox.fs().seed(&[("/s/a".to_owned(), "1"), ("/s/b".to_owned(), "2")]).unwrap();

@@ -127,7 +127,7 @@ fn every_commit_of_an_export_has_the_files_of_its_version() {
 }
 
 #[test]
-fn a_commit_tells_its_command_its_exit_status_and_its_time() {
+fn a_commit_has_its_command_exit_status_and_time() {
     let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
     let run = sandbox.bash("echo hi > /note\nexit 3").unwrap().run;
     sandbox.fs().write("/other", "x").unwrap();
@@ -417,7 +417,7 @@ fn a_commit_is_mounted_without_a_checkout() {
 }
 
 #[test]
-fn a_commit_under_an_overlay_is_changed_in_the_sandbox_alone() {
+fn changes_over_a_mounted_commit_stay_in_the_sandbox() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("r");
     std::fs::create_dir(&path).unwrap();
@@ -447,7 +447,7 @@ fn a_commit_under_an_overlay_is_changed_in_the_sandbox_alone() {
 }
 
 #[test]
-fn what_was_pruned_is_one_commit() {
+fn pruned_versions_become_one_commit() {
     let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
     for number in 0..5 {
         sandbox.bash(format!("echo {number} > /n{number}")).unwrap();

@@ -26,7 +26,7 @@ fn the_newest_run_comes_first() {
 }
 
 #[test]
-fn a_command_that_met_a_limit_says_so_in_its_row() {
+fn a_command_that_reached_a_limit_is_recorded_with_it() {
     let sandbox = strict();
     sandbox.bash("while true; do :; done").unwrap();
     let run = &sandbox.history(1).unwrap()[0];
@@ -99,7 +99,7 @@ fn the_history_can_be_searched_and_paged() {
 }
 
 #[test]
-fn every_kind_of_change_is_told() {
+fn every_kind_of_change_is_recorded() {
     let sandbox = sandbox();
     sandbox.bash("cd /tmp; echo a > old; echo b > gone; echo c > same; echo d > mode").unwrap();
     sandbox.bash("cd /tmp; mv old new; rm gone; echo more >> same; chmod 700 mode; mkdir dir").unwrap();

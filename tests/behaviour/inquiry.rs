@@ -11,7 +11,7 @@ fn act(sandbox: &Sandbox, name: &str, arguments: serde_json::Value) -> actions::
 }
 
 #[test]
-fn a_run_is_shown_with_its_output_and_what_it_changed() {
+fn a_run_is_shown_with_its_output_and_changes() {
     let sandbox = sandbox();
     sandbox.bash("echo one > /note").unwrap();
     let second = sandbox.bash("echo two > /note; echo out; echo err >&2; exit 3").unwrap().run;
@@ -40,7 +40,7 @@ fn a_run_is_shown_with_its_output_and_what_it_changed() {
 }
 
 #[test]
-fn a_run_whose_version_was_pruned_says_so() {
+fn a_run_reports_that_its_version_was_pruned() {
     let sandbox = sandbox();
     let first = sandbox.bash("echo 1 > /note").unwrap().run;
     for time in 2..6 {
@@ -140,7 +140,7 @@ fn versions_that_cannot_be_tried_are_skipped() {
 }
 
 #[test]
-fn a_search_that_cannot_succeed_says_why() {
+fn a_bisection_that_cannot_succeed_reports_the_reason() {
     let sandbox = broken(3, 2);
     let check = |good: &str, bad: Option<&str>, command: &str, reason: &str| {
         let error = sandbox.versions().bisect(good, bad, command).err().unwrap();

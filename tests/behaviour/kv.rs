@@ -15,7 +15,7 @@ fn any_json_is_a_value() {
 }
 
 #[test]
-fn of_two_who_read_the_same_version_one_wins() {
+fn one_of_two_concurrent_writers_wins() {
     let sandbox = sandbox();
     let first = sandbox.kv().compare_and_set("turn", 0, "a").unwrap();
     assert!(sandbox.kv().compare_and_set("turn", 0, "b").is_err());

@@ -27,7 +27,7 @@ fn limit(output: &Output) -> Option<LimitName> {
 
 // T-DOS-08: the shell runs inside the limits, so its own loops do.
 #[test]
-fn a_loop_may_go_round_as_often_as_the_preset_says_and_no_more() {
+fn a_loop_has_as_many_iterations_as_the_preset_allows() {
     let output = strict().bash("for i in {1..100}; do :; done; echo fine").unwrap();
     assert_eq!(output.stdout, b"fine\n");
     let output = strict().bash("for i in {1..101}; do echo $i; done").unwrap();
@@ -88,7 +88,7 @@ fn nothing_outlives_the_command() {
 }
 
 #[test]
-fn a_very_deep_recursion_ends_the_guest_alone() {
+fn very_deep_recursion_ends_only_the_guest() {
     let output = bash("f() { f; }; f");
     assert!(!output.status.success());
 }

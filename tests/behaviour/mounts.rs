@@ -132,7 +132,7 @@ fn in_an_overlay_everything_can_be_changed_and_the_host_stays_as_it_is() {
 }
 
 #[test]
-fn what_an_overlay_changed_is_in_the_database() {
+fn changes_of_an_overlay_are_in_the_database() {
     let project = project();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.db");
@@ -184,7 +184,7 @@ fn a_rollback_brings_the_host_files_back() {
 }
 
 #[test]
-fn the_history_tells_what_happened_to_host_files() {
+fn the_history_records_changes_of_host_files() {
     let project = project();
     let sandbox = overlay(&project);
     sandbox.bash("cd /work/p; echo x >> src/deep/leaf; rm README; echo new > src/new").unwrap();
@@ -212,7 +212,7 @@ fn a_copy_of_a_host_file_counts_towards_the_disk() {
 }
 
 #[test]
-fn the_library_sees_and_changes_what_is_mounted() {
+fn the_library_reads_and_changes_mounted_files() {
     let project = project();
     let sandbox = overlay(&project);
     let fs = sandbox.fs();
@@ -242,7 +242,7 @@ fn mounts_are_listed() {
 }
 
 #[test]
-fn a_mount_that_makes_no_sense_is_refused_with_a_reason() {
+fn an_invalid_mount_is_rejected_with_a_reason() {
     let project = project();
     let refused = |mounts: Vec<Mount>| {
         let builder = mounts.into_iter().fold(Sandbox::builder().host(host()), runtime::Builder::mount);
@@ -345,7 +345,7 @@ fn an_overlay_is_copied_out_as_it_is_seen() {
 }
 
 #[test]
-fn a_snapshot_of_an_overlay_remembers_what_is_hidden() {
+fn a_snapshot_of_an_overlay_keeps_its_whiteouts() {
     let project = project();
     let sandbox = overlay(&project);
     sandbox.bash("cd /work/p; rm README; echo new > src/main.c").unwrap();

@@ -143,7 +143,7 @@ fn tree(sandbox: &Sandbox, top: &str) -> Vec<(String, u32, Vec<u8>)> {
 
 // T-POL-01, T-POL-02: each operation under each rule, in both languages.
 #[test]
-fn commands_can_do_what_the_rule_says_and_nothing_else() {
+fn commands_can_do_only_what_the_rule_allows() {
     let owner = zone();
     for (name, bash, python, allowed) in OPERATIONS {
         for case in CASES {
@@ -222,7 +222,7 @@ const CALLS: &[(&str, Call, &str)] = &[
 ];
 
 #[test]
-fn the_library_can_do_what_the_rule_says_and_nothing_else() {
+fn the_library_can_do_only_what_the_rule_allows() {
     let owner = zone();
     for (name, call, allowed) in CALLS {
         for case in CASES {
@@ -270,7 +270,7 @@ fn act(sandbox: &Sandbox, name: &str, arguments: Value) -> (bool, String) {
 }
 
 #[test]
-fn the_tools_of_agents_can_do_what_the_rule_says_and_nothing_else() {
+fn the_tools_of_agents_can_do_only_what_the_rule_allows() {
     let owner = zone();
     for (name, arguments, allowed) in actions_on_the_zone() {
         for case in CASES {
@@ -398,7 +398,7 @@ trying(lambda: os.remove('/log/l'))
 }
 
 #[test]
-fn a_list_of_what_may_be_seen_shows_only_the_way_there() {
+fn an_allow_list_shows_only_the_parents_of_its_paths() {
     let owner = builder().file("/work/src/a", "a").file("/work/other", "b").file("/home/user/x", "c").open().unwrap();
     let bound = owner.with_policy(rules(&[("/**", "hidden"), ("/work/src", "write")])).unwrap();
     let output = bound
@@ -569,7 +569,7 @@ fn a_view_sees_its_own_runs_and_sessions() {
 }
 
 #[test]
-fn the_library_says_what_exists_as_commands_do() {
+fn the_library_and_commands_agree_on_which_paths_exist() {
     let bound = Case::Hidden.bind(&zone());
     let error = bound.fs().read("/zone/f").unwrap_err();
     assert_eq!(error.to_string(), bound.fs().read("/none/f").unwrap_err().to_string().replace("/none", "/zone"));

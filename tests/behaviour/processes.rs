@@ -6,7 +6,7 @@ use super::{bash, check, host, sandbox};
 
 // Outside a sandbox, a reader of the command's output waits for these as well.
 #[test]
-fn what_reads_from_the_shell_reads_to_the_end() {
+fn a_child_reads_the_shells_input_to_the_end() {
     check("seq 3 > >(tac)", "3\n2\n1\n");
     check("{ echo 1; sleep 0.05; echo 2; } > >(sleep 0.05; tac)", "2\n1\n");
     check("exec > >(sed 's/^/log: /') 2>&1; echo one; echo two >&2", "log: one\nlog: two\n");
@@ -76,7 +76,7 @@ fn a_pipe_with_a_name_joins_two_commands() {
 }
 
 #[test]
-fn a_pipe_with_a_name_opened_for_both_waits_for_nobody() {
+fn a_named_pipe_opened_for_reading_and_writing_does_not_wait() {
     let output = bash("mkfifo p; exec 7<>p; echo token >&7; read -u 7 word; echo $word");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "token\n");
 }

@@ -99,7 +99,7 @@ fn a_module_is_a_program_of_pipelines_xargs_and_subprocess() {
 }
 
 #[test]
-fn there_is_no_program_unless_it_was_asked_for() {
+fn no_program_is_installed_by_default() {
     let sandbox = builder().open().unwrap();
     assert_eq!(stdout(&sandbox, "ls -A /usr/local/bin; command -v upper || echo none"), "none\n");
     assert_eq!(sandbox.bash("upper").unwrap().status.code(), 127);
@@ -142,7 +142,7 @@ fn a_program_is_under_the_limits_of_its_command() {
 }
 
 #[test]
-fn what_is_not_a_command_is_refused_with_the_reason() {
+fn an_invalid_module_is_rejected_with_the_reason() {
     let check = |name: &str, wasm: Vec<u8>, expected: &str| {
         let error = builder().program(name, wasm).open().map(drop).unwrap_err();
         assert_eq!(error.to_string(), expected);
@@ -289,7 +289,7 @@ fn each_call_of_a_function_is_counted_and_recorded() {
 }
 
 #[test]
-fn nothing_of_a_function_outlives_its_command() {
+fn a_function_does_not_outlive_its_command() {
     let (ended, end) = mpsc::channel();
     let slow = move |call: &mut runtime::CommandCall| {
         while !call.is_over() {

@@ -10,7 +10,7 @@ fn record(sandbox: &Sandbox, script: &str) -> runtime::Output {
 }
 
 #[test]
-fn what_was_recorded_is_the_same_again() {
+fn a_recorded_run_repeats_exactly() {
     let sandbox = Sandbox::builder().host(host()).env("WHO", "me").cwd("/tmp").open().unwrap();
     sandbox.fs().write("/tmp/input", "given\n").unwrap();
     record(&sandbox, "echo $RANDOM $WHO > number; date +%s%N >> number; cat number input; head -c 8 /dev/urandom | od");
@@ -50,7 +50,7 @@ fn a_clock_is_that_of_the_recording() {
 }
 
 #[test]
-fn the_answers_of_host_tools_come_from_the_recording() {
+fn results_of_host_tools_come_from_the_recording() {
     use std::sync::atomic::{AtomicU32, Ordering};
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let schema = r#"{"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}"#;
@@ -105,7 +105,7 @@ fn a_forged_record_is_a_difference_that_is_shown() {
 }
 
 #[test]
-fn a_replay_begins_where_it_is_told() {
+fn a_replay_starts_at_the_given_version() {
     let sandbox = sandbox();
     for number in 1..=4 {
         record(&sandbox, &format!("echo {number} >> /list; cat /list"));
@@ -138,7 +138,7 @@ fn a_recording_has_no_more_than_the_limits_of_its_replay() {
 }
 
 #[test]
-fn what_cannot_be_recorded_is_refused_before_it_runs() {
+fn a_run_that_cannot_be_recorded_is_rejected_before_it_starts() {
     let directory = tempfile::tempdir().unwrap();
     let mounted = Sandbox::builder().host(host()).mount(Mount::read_only(directory.path(), "/m")).open().unwrap();
     let refused = |outcome: Result<runtime::Output, Error>, reason: &str| {

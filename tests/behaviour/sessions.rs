@@ -16,7 +16,7 @@ fn check(before: &str, ask: &str, expected: &str) {
 }
 
 #[test]
-fn a_session_keeps_what_a_shell_knows() {
+fn a_session_keeps_the_state_of_its_shell() {
     check("mkdir -p /tmp/deep/er; cd /tmp/deep/er", "pwd; cd ..; pwd; echo $OLDPWD", "/tmp/deep/er\n/tmp/deep\n/tmp/deep/er\n");
     check(
         "x='a  b'; declare -i n=4; readonly fixed=1; export OUT=e",
@@ -50,14 +50,14 @@ fn exit_and_exec_end_the_call_and_not_the_session() {
 }
 
 #[test]
-fn subshells_and_other_shells_leave_the_session_alone() {
+fn subshells_and_other_shells_do_not_change_the_session() {
     let session = sandbox().session("s").unwrap();
     session.bash("x=1; (x=2; cd /tmp); bash -c 'x=3'; echo y | { read -r x; }; x=4 true & wait").unwrap();
     assert_eq!(session.bash("echo $x; pwd").unwrap().stdout, b"1\n/home/user\n");
 }
 
 #[test]
-fn a_call_that_meets_a_limit_or_is_taken_back_leaves_the_state_as_it_was() {
+fn a_call_that_reaches_a_limit_or_is_rolled_back_keeps_the_previous_state() {
     let session = sandbox().session("s").unwrap();
     session.bash("x=good").unwrap();
     let few = Overrides { commands: Some(5), ..Overrides::default() };
@@ -69,7 +69,7 @@ fn a_call_that_meets_a_limit_or_is_taken_back_leaves_the_state_as_it_was() {
 }
 
 #[test]
-fn a_state_too_large_to_keep_is_said_and_not_kept() {
+fn a_state_that_is_too_large_is_reported_and_discarded() {
     let small = Overrides { value: Some("4 KB".parse().unwrap()), ..Overrides::default() };
     let sandbox = Sandbox::builder().host(host()).limits(small).open().unwrap();
     let session = sandbox.session("s").unwrap();
@@ -80,7 +80,7 @@ fn a_state_too_large_to_keep_is_said_and_not_kept() {
 }
 
 #[test]
-fn what_comes_with_a_call_counts_in_it() {
+fn options_of_a_call_apply_to_that_call() {
     let session = sandbox().session("s").unwrap();
     session.bash("A=old; cd /tmp; set -- x").unwrap();
     let command = Command::bash("echo $A $PWD $1").env("A", "new").cwd("/home/user").arg("name").arg("given");
@@ -104,7 +104,7 @@ fn sessions_are_apart_listed_and_removed() {
 }
 
 #[test]
-fn a_snapshot_goes_on_where_the_session_was() {
+fn a_snapshot_resumes_its_sessions() {
     let directory = tempfile::tempdir().unwrap();
     let (file, snapshot) = (directory.path().join("a.db"), directory.path().join("b.db"));
     let first = Sandbox::builder().host(host()).database(&file).open().unwrap();

@@ -99,7 +99,7 @@ fn output_keeps_its_numbers_and_loses_its_white_space() {
 }
 
 #[test]
-fn output_that_is_not_json_is_an_error_that_says_where() {
+fn output_that_is_not_json_is_an_error_with_its_position() {
     let result = run("", ("main.sh", "printf '{\\n  \"a\": oops}' > out/output.json"), "{}");
     assert_eq!(result.status, Status::Failed);
     assert_eq!(result.error.as_deref(), Some("output.json is not JSON: expected value at line 2 column 8"));
@@ -170,7 +170,7 @@ fn blocked_variables_are_refused_and_others_are_set() {
 }
 
 #[test]
-fn files_go_in_and_come_out_with_size_and_sum() {
+fn files_are_copied_in_and_out_with_size_and_checksum() {
     let script =
         "sort input/names.txt > out/files/sorted.txt; mkdir out/files/d; printf abc > out/files/d/abc; ln -s /etc out/files/link";
     let skills = skills();
@@ -333,7 +333,7 @@ fn a_push_that_is_interrupted_leaves_the_catalog_as_it_was() {
 }
 
 #[test]
-fn tenants_see_nothing_of_each_other() {
+fn tenants_cannot_see_each_other() {
     let directory = tempfile::tempdir().unwrap();
     let [one, two] = ["one", "two"].map(|tenant| Catalog::open(directory.path()).unwrap().of_tenant(tenant));
     one.push(&package("test", "", &[("main.sh", "echo 1")]), false, None).unwrap();
@@ -452,7 +452,7 @@ fn runs_beside_each_other_do_not_meet() {
 }
 
 #[test]
-fn requirements_choose_the_python_and_what_cannot_be_had_is_refused_at_the_push() {
+fn requirements_select_the_python_and_unavailable_ones_are_rejected_at_push() {
     let skills = skills();
     let comment = push(&skills, "comment", "", &[("main.py", "print(1)"), ("requirements.txt", "# nothing\n")]);
     assert_eq!(comment.notes, Vec::<String>::new());

@@ -5,7 +5,7 @@ use runtime::{Export, Sandbox};
 use super::{host, sandbox};
 
 #[test]
-fn a_snapshot_goes_on_where_it_was() {
+fn a_snapshot_resumes_where_it_was_taken() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("snapshot.db");
     let original = sandbox();
@@ -31,7 +31,7 @@ fn an_export_never_overwrites() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way() {
+fn a_fork_is_independent() {
     let original = sandbox();
     original.bash("echo one > /tmp/file").unwrap();
     original.kv().set("token", "s").unwrap();
@@ -50,7 +50,7 @@ fn a_fork_goes_its_own_way() {
 }
 
 #[test]
-fn a_secret_stays_behind_and_so_does_history_when_asked() {
+fn an_export_omits_secrets_and_optionally_history() {
     let directory = tempfile::tempdir().unwrap();
     let (plain, bare) = (directory.path().join("plain.db"), directory.path().join("bare.db"));
     let original = sandbox();
@@ -65,7 +65,7 @@ fn a_secret_stays_behind_and_so_does_history_when_asked() {
 }
 
 #[test]
-fn a_sandbox_says_what_it_holds_and_that_it_is_sound() {
+fn a_sandbox_has_a_summary_and_passes_its_check() {
     let sandbox = sandbox();
     let empty = sandbox.info().unwrap();
     sandbox.fs().write("/a/five", "12345").unwrap();

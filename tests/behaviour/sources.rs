@@ -74,7 +74,7 @@ fn a_sandbox_laid_over_a_base_changes_only_itself() {
 }
 
 #[test]
-fn many_sandboxes_share_a_base_and_see_nothing_of_each_other() {
+fn many_sandboxes_share_a_base_and_stay_isolated() {
     let directory = tempfile::tempdir().unwrap();
     let file = base(directory.path());
     let sandboxes: Vec<Sandbox> = (0..20).map(|_| builder().base(&file).open().unwrap()).collect();
@@ -265,7 +265,7 @@ fn a_function_that_calls_its_own_sandbox_is_refused_at_once() {
 }
 
 #[test]
-fn mounts_of_functions_come_and_go() {
+fn mounts_of_functions_can_be_added_and_removed() {
     let (provider, _) = counting();
     let sandbox = builder().open().unwrap();
     let with = sandbox.with_mount(Mount::dynamic("/srv/n", provider.clone())).unwrap();
@@ -278,7 +278,7 @@ fn mounts_of_functions_come_and_go() {
 }
 
 #[test]
-fn an_update_keeps_changes_and_names_what_both_sides_changed() {
+fn an_update_keeps_changes_and_lists_conflicts() {
     let directory = tempfile::tempdir().unwrap();
     let (file, own) = (base(directory.path()), directory.path().join("own.db"));
     let in_base = |script: &str| assert!(builder().database(&file).open().unwrap().bash(script).unwrap().status.success());

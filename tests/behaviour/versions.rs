@@ -38,7 +38,7 @@ fn a_version_is_read_by_the_number_of_its_run_by_head_and_by_name() {
 }
 
 #[test]
-fn a_reference_that_means_nothing_is_an_error_that_says_so() {
+fn an_invalid_reference_is_an_error() {
     let sandbox = written(2);
     for (reference, reason) in [
         ("HEAD~99", "not enough earlier versions"),
@@ -93,7 +93,7 @@ fn the_past_cannot_be_changed() {
 }
 
 #[test]
-fn a_comparison_names_what_differs_and_its_patch_is_one_for_git() {
+fn a_comparison_lists_differences_and_git_applies_its_patch() {
     let sandbox = sandbox();
     sandbox.bash("printf 'a\\nb\\nc\\n' > /kept; echo x > /gone; echo y > /script").unwrap();
     sandbox.versions().checkpoint("before", None).unwrap();
@@ -138,7 +138,7 @@ fn restoring_a_version_leaves_no_difference_and_can_be_undone() {
 }
 
 #[test]
-fn single_paths_come_back_and_the_rest_stays() {
+fn single_paths_are_restored_and_the_rest_stays() {
     let sandbox = written(2);
     sandbox.bash("echo new > /other; echo 3 > /note").unwrap();
     sandbox.versions().restore("HEAD~2", &["/note".to_owned()]).unwrap();
@@ -146,7 +146,7 @@ fn single_paths_come_back_and_the_rest_stays() {
 }
 
 #[test]
-fn a_fork_at_a_version_goes_its_own_way() {
+fn a_fork_at_a_version_is_independent() {
     let sandbox = written(3);
     let fork = sandbox.fork_at("HEAD~2").unwrap();
     assert_eq!(text(&fork, "/note"), "1\n");
@@ -219,7 +219,7 @@ fn a_version_is_that_of_the_run_that_changed_something_whatever_was_read_before(
 }
 
 #[test]
-fn runs_with_the_same_seed_and_the_same_length_are_told_apart() {
+fn runs_with_the_same_seed_and_length_are_distinguished() {
     let sandbox = sandbox();
     for text in ["one", "two"] {
         sandbox.run(Command::bash(format!("echo {text} > /note")).deterministic(7)).unwrap();
@@ -230,7 +230,7 @@ fn runs_with_the_same_seed_and_the_same_length_are_told_apart() {
 }
 
 #[test]
-fn pruned_versions_are_gone_and_the_others_are_as_they_were() {
+fn pruning_removes_versions_and_keeps_the_others_unchanged() {
     let sandbox = written(6);
     let pruned = sandbox.versions().prune(&Keep { versions: Some(3), ..Keep::default() }).unwrap();
     assert!(pruned.versions > 0, "{pruned:?}");

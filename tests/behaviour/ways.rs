@@ -146,7 +146,7 @@ fn every_way_in_lists_the_same_names() {
 }
 
 #[test]
-fn every_way_in_says_the_same_of_a_file() {
+fn every_interface_returns_the_same_file() {
     let lower = Lower::new();
     let sandbox = lower.sandbox();
     for path in FILES.iter().chain(&DIRECTORIES).chain(&["/work/pipe", "/work/dangling", "/work/link", "/ro/link"]) {
@@ -158,7 +158,7 @@ fn every_way_in_says_the_same_of_a_file() {
 }
 
 #[test]
-fn every_way_in_refuses_to_change_what_is_not_the_sandboxs() {
+fn every_interface_rejects_changes_outside_the_sandbox() {
     let lower = Lower::new();
     let sandbox = lower.sandbox();
     for path in ["/etc/hosts", "/etc/new", "/usr/bin/tool", "/ro/a.txt", "/ro/new.txt"] {
@@ -181,7 +181,7 @@ fn every_way_in_refuses_to_change_what_is_not_the_sandboxs() {
 }
 
 #[test]
-fn a_copy_on_the_host_is_what_a_walk_finds() {
+fn a_copy_on_the_host_equals_a_walk() {
     let lower = Lower::new();
     let sandbox = lower.sandbox();
     let target = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn a_copy_on_the_host_is_what_a_walk_finds() {
 }
 
 #[test]
-fn what_an_overlay_shows_is_compared_with_what_it_becomes() {
+fn a_diff_compares_an_overlay_before_and_after() {
     let lower = Lower::new();
     let sandbox = builder().mount(Mount::overlay(lower.path(), "/over")).open().unwrap();
     sandbox.bash("echo more >> /over/sub/b.txt").unwrap();
@@ -261,7 +261,7 @@ fn arguments(action: &str) -> Value {
 
 // In memory and in a file, with something mounted and without.
 #[test]
-fn reading_never_waits_for_a_command_and_sees_what_is_committed() {
+fn reading_never_waits_and_returns_the_committed_state() {
     let (lower, directory) = (Lower::new(), tempfile::tempdir().unwrap());
     let mounted = || builder().mount(Mount::overlay(lower.path(), "/over"));
     let builders = [

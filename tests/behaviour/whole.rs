@@ -150,7 +150,7 @@ fn check_moved<T>(result: Result<T, Error>) {
 
 /// T-REL-01
 #[test]
-fn a_file_that_is_gone_is_noticed_by_everything_that_changes_it() {
+fn a_removed_database_is_detected_by_every_change() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
     let sandbox = open(&path);

@@ -77,7 +77,7 @@ fn sources(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
 }
 
 #[test]
-fn what_users_are_told_to_type_exists() {
+fn flags_and_verbs_in_messages_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for place in ["cli", "runtime/src", "sqlite-fs/src", "server/src", "presets/src"] {

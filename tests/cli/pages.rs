@@ -75,7 +75,7 @@ fn nothing_is_loaded_from_anywhere() {
 }
 
 #[test]
-fn the_page_shows_what_ran_and_what_changed() {
+fn the_page_shows_runs_and_changes() {
     let directory = tempfile::tempdir().unwrap();
     let page = hostile_page(directory.path());
     for part in ["<h2>Usage</h2>", "<h2>Timeline</h2>", "<h2>Files</h2>", "<h2>Keys</h2>", "id=\"run-3\"", "<svg", "modified"] {

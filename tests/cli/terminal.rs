@@ -111,13 +111,13 @@ fn text_that_turns_its_direction_is_visible_wherever_it_is_printed() {
 }
 
 #[test]
-fn control_sequences_pass_when_asked_for() {
+fn control_sequences_pass_with_raw() {
     let (terminal, _directory) = terminal(r#"sandlite bash --raw -c 'printf "\033[32mgreen\033[0m\n"'"#);
     assert_eq!(terminal.end().0.trim_end(), "\x1b[32mgreen\x1b[0m");
 }
 
 #[test]
-fn errors_have_colour_on_a_terminal_unless_nobody_wants_it() {
+fn errors_have_color_on_a_terminal_unless_disabled() {
     let (coloured, _directory) = terminal("sandlite history");
     assert!(coloured.end().0.contains("\x1b[1;31merror:\x1b[0m cannot find"));
     let (plain, _directory) = terminal("NO_COLOR=1 sandlite history");
@@ -212,7 +212,7 @@ fn python_remembers_and_asks_for_the_rest_of_a_block() {
 }
 
 #[test]
-fn ctrl_c_ends_what_python_does_and_not_the_conversation() {
+fn ctrl_c_ends_the_statement_and_not_the_session() {
     let (mut python, _directory) = terminal("sandlite python");
     python.expect(">>> ");
     python.press("half a thought\x03");
@@ -229,7 +229,7 @@ fn ctrl_c_ends_what_python_does_and_not_the_conversation() {
 }
 
 #[test]
-fn ctrl_c_is_a_keyboard_interrupt_that_keeps_what_python_knows() {
+fn ctrl_c_is_a_keyboard_interrupt_that_keeps_variables() {
     let (mut python, _directory) = terminal("sandlite python");
     python.expect(">>> ");
     python.press("kept = 41; import time\r");
@@ -258,7 +258,7 @@ fn ctrl_c_is_a_keyboard_interrupt_that_keeps_what_python_knows() {
 }
 
 #[test]
-fn a_python_that_does_not_listen_is_ended_and_says_what_is_lost() {
+fn an_unresponsive_python_is_ended_and_reports_the_lost_state() {
     let (mut python, _directory) = terminal("sandlite python");
     python.expect(">>> ");
     python.press("lost = 1\r");
@@ -279,7 +279,7 @@ fn a_python_that_does_not_listen_is_ended_and_says_what_is_lost() {
 }
 
 #[test]
-fn python_reads_what_is_typed() {
+fn python_reads_typed_input() {
     let (mut python, _directory) = terminal("sandlite python");
     python.expect(">>> ");
     python.press("name = input('who? ')\r");

@@ -40,7 +40,7 @@ fn jailed(sandbox: &Sandbox, script: &str) -> Output {
 }
 
 #[test]
-fn t_brg_01_only_what_was_granted_is_there_and_runs() {
+fn t_brg_01_only_granted_programs_exist_and_run() {
     let none = builder().open().unwrap();
     assert_eq!(none.bash("dash -c true").unwrap().status.code(), 127);
     assert_eq!(none.bash("host dash -c true").unwrap().status.code(), 127);
@@ -82,7 +82,7 @@ fn a_host_command_works_on_a_copy_and_its_changes_are_part_of_the_run() {
 }
 
 #[test]
-fn t_brg_02_arguments_are_never_read_by_a_shell_of_ours() {
+fn t_brg_02_arguments_are_never_parsed_by_a_shell() {
     let Some(sandbox) = opened(builder()) else { return };
     let output =
         sandbox.bash(r#"dash -c 'printf "%s\n" "$@"' x '; touch pwned' '$(touch pwned)' '--ro-bind' '-- ' "a'b" "#).unwrap();
@@ -121,7 +121,7 @@ fn t_brg_02_nothing_outside_of_the_tree_is_read_or_written() {
 }
 
 #[test]
-fn t_brg_02_what_a_hostile_command_leaves_behind_does_nothing() {
+fn t_brg_02_leftovers_of_a_hostile_command_have_no_effect() {
     let Some(sandbox) = opened(builder().file("/work/dir/a", "a\n")) else { return };
     let script = "ln -s /etc/passwd abs; ln -s ../../../../../../etc/passwd up; ln -s loop loop; mkfifo pipe; echo s > suid; chmod 6777 suid; \
                   echo x > \"$(printf 'bad\\377name')\"; ln file second; rm -r dir; ln -s / dir; mkdir locked; echo l > locked/l; chmod 000 locked/l locked";
@@ -171,7 +171,7 @@ fn processes_with(mark: &str) -> usize {
 }
 
 #[test]
-fn t_dos_05_nothing_of_a_host_command_outlives_its_call() {
+fn t_dos_05_a_host_command_does_not_outlive_its_call() {
     let Some(sandbox) = opened(builder()) else { return };
     let output = sandbox.bash("dash -c '(sleep 987651; echo late > late) > /dev/null 2>&1 & echo started'").unwrap();
     assert_eq!((stdout(&output).as_str(), processes_with("987651")), ("started\n", 0));

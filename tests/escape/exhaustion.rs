@@ -126,7 +126,7 @@ fn t_dos_07_the_disk_is_bounded() {
 
 // What a script writes and removes again and again; the log beside the database is watched while it runs.
 #[test]
-fn t_dos_07_what_is_written_and_removed_takes_no_room() {
+fn t_dos_07_files_written_and_removed_take_no_space() {
     for (script, overrides, ends) in [
         ("for i in {1..40}; do head -c 15M /dev/zero > f; rm f; done", Overrides::default(), None),
         ("for i in {1..40}; do head -c 15M /dev/zero > f; : > f; done", Overrides::default(), None),
@@ -184,7 +184,7 @@ fn t_dos_08_patterns_that_explode_end() {
 }
 
 #[test]
-fn t_dos_09_deep_recursion_ends_the_guest_alone() {
+fn t_dos_09_deep_recursion_ends_only_the_guest() {
     let deep = "(".repeat(50_000);
     for script in [
         "f() { f; }; f".to_owned(),
@@ -234,7 +234,7 @@ fn t_dos_13_guests_bring_no_code_of_their_own() {
 }
 
 #[test]
-fn t_dos_14_the_database_is_let_go_at_the_deadline() {
+fn t_dos_14_the_database_is_released_at_the_deadline() {
     let sandbox = sandbox(Preset::Normal);
     let many = "cd /tmp; python3 -c \"\nimport os\nfor d in range(100000):\n  os.mkdir(f'd{d}')\n  open(f'd{d}/f', 'w').write('x' * 1000)\"";
     let output = sandbox.run(Command::bash(many).limits(wall(300))).unwrap();

@@ -22,7 +22,7 @@ fn is_broken(output: &Output) -> bool {
 
 // T-DOS-03: each in its own words, with its own status, and the limit by name.
 #[test]
-fn t_dos_03_a_tool_without_memory_says_so_and_fails() {
+fn t_dos_03_a_tool_without_memory_reports_it_and_fails() {
     let input = "yes '{}' | head -c 100000000";
     for (tool, status) in [
         ("jq -s length", 2),
@@ -51,7 +51,7 @@ fn t_dos_03_a_tool_without_memory_says_so_and_fails() {
 
 // T-DOS-03: the shell, and Python as CPython has it.
 #[test]
-fn t_dos_03_a_shell_without_memory_says_so_and_fails() {
+fn t_dos_03_a_shell_without_memory_reports_it_and_fails() {
     let output = with_memory("x=xxxxxxxxxxxxxxxx; while :; do x=$x$x; done; echo not reached", 48);
     assert_eq!((&output.status, output.stdout.as_slice()), (&ExitStatus::Exited(2), &b""[..]));
     assert!(stderr(&output).contains("bash: xmalloc: cannot allocate "), "{}", stderr(&output));
@@ -98,7 +98,7 @@ fn t_dos_09_a_stack_overflow_names_the_limit() {
 
 // T-DOS-10: inside the sandbox sizes have 32 bits, which the same tests outside do not show.
 #[test]
-fn t_dos_10_absurd_numbers_are_refused_or_obeyed() {
+fn t_dos_10_absurd_numbers_are_rejected_or_accepted() {
     let table = include_str!("../../guests/utilities/tests/absurd/numbers.txt");
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let sandbox = sandbox(Preset::Normal);

@@ -26,7 +26,7 @@ fn program() -> OsString {
 const VERBS_PER_LIE: usize = 2;
 
 #[test]
-fn t_snap_02_hostile_files_hold_with_every_verb() {
+fn t_snap_02_hostile_files_are_handled_by_every_verb() {
     let wanted = std::env::var("SANDLITE_ATTACK").unwrap_or_default();
     let directory = tempfile::tempdir().unwrap();
     let sound = make::sound(directory.path());

@@ -63,7 +63,7 @@ fn t_iso_03_nothing_outside_a_mounted_directory_is_reachable() {
 }
 
 #[test]
-fn t_iso_03_a_host_that_swaps_files_for_links_gives_nothing_away() {
+fn t_iso_03_a_host_that_swaps_files_for_links_discloses_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (inside, outside) = (directory.path().join("inside"), directory.path().join("outside"));
     fs::create_dir_all(inside.join("d")).unwrap();
@@ -93,7 +93,7 @@ fn t_iso_03_a_host_that_swaps_files_for_links_gives_nothing_away() {
 }
 
 #[test]
-fn t_iso_04_nothing_of_the_host_is_told() {
+fn t_iso_04_the_host_is_not_visible() {
     let output =
         survive("env | cut -d= -f1 | sort | tr '\\n' ' '; hostname; id -u; whoami; date +%Z; uname -n; tty; echo $$ $PPID");
     let seen = text(&output);
@@ -134,7 +134,7 @@ fn t_iso_07_a_terminal_is_not_driven_by_a_guest() {
 }
 
 #[test]
-fn t_iso_08_errors_say_nothing_of_the_host() {
+fn t_iso_08_errors_do_not_mention_the_host() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().canonicalize().unwrap().display().to_string();
     let mounted = directory.path().join("mounted");

@@ -112,7 +112,7 @@ fn t_net_04_a_body_without_the_key_is_not_waited_for() {
 
 /// T-NET-08: a client that does not send the key in time is disconnected, however slowly it sends.
 #[test]
-fn t_net_08_those_who_do_not_show_the_key_in_time_are_shut_out() {
+fn t_net_08_clients_that_do_not_send_the_key_in_time_are_disconnected() {
     let (address, _) = impatient(Times { key: short(), ..Times::default() });
     for begun in ["", "POST", "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"] {
         assert!(is_closed(connect(address, begun.as_bytes())), "{begun}");
@@ -131,7 +131,7 @@ fn t_net_04_a_body_that_does_not_come_is_an_error() {
 
 /// T-NET-08: requests that are sent ahead while no answer is read end with the connection, and with what it held.
 #[test]
-fn t_net_08_answers_that_nobody_reads_end_the_connection() {
+fn t_net_08_unread_responses_end_the_connection() {
     let (address, key) = impatient(Times { write: short(), ..Times::default() });
     let request = request(address, &key, &list().to_string(), "");
     let mut stream = connect(address, b"");

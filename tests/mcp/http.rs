@@ -198,7 +198,7 @@ fn a_client_of_the_protocol_without_sessions_works_too() {
 }
 
 #[test]
-fn progress_comes_as_events_before_the_answer() {
+fn progress_events_precede_the_result() {
     let server = Server::start(&[]);
     let params = json!({ "name": "bash", "arguments": { "command": "echo step" }, "_meta": { "progressToken": 5 } });
     let answer = server.post(&[], &json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
@@ -408,7 +408,7 @@ fn t_net_07_files_come_as_data_only() {
 
 /// T-NET-08: a client that does not read, or goes away, holds up nobody.
 #[test]
-fn t_net_08_clients_that_do_not_read_hold_up_nobody() {
+fn t_net_08_clients_that_do_not_read_block_no_others() {
     let server = Server::start(&["--preset", "permissive"]);
     let call = |command: &str| {
         let params = json!({ "name": "bash", "arguments": { "command": command }, "_meta": { "progressToken": 1 } });

@@ -40,7 +40,7 @@ const TOOLS: [&str; 30] = [
 ];
 
 #[test]
-fn a_client_is_told_what_the_sandbox_is() {
+fn a_client_receives_instructions() {
     let client = Client::start(&[]);
     assert_eq!(client.hello["serverInfo"]["name"], "sandlite");
     assert_eq!(client.hello["protocolVersion"], "2025-06-18");
@@ -121,7 +121,7 @@ fn sandboxes_are_listed_and_dropped() {
 }
 
 #[test]
-fn bash_and_python_share_files_and_tell_how_they_ended() {
+fn bash_and_python_share_files_and_exit_statuses() {
     let mut client = Client::start(&[]);
     let ran = client.data("bash", json!({ "command": "echo 41 > n; echo oops >&2; exit 3" }));
     assert_eq!((&ran["exit_code"], &ran["stderr"], &ran["limit"]), (&json!(3), &json!("oops\n"), &Value::Null));
@@ -146,7 +146,7 @@ fn a_limit_is_an_answer_with_the_output_so_far() {
 }
 
 #[test]
-fn calls_of_one_session_go_on_where_the_last_one_ended() {
+fn calls_of_a_session_resume_where_the_last_one_ended() {
     let mut client = Client::start(&[]);
     let bash = |command: &str| json!({ "command": command, "session": "work" });
     client.data("bash", bash("cd /tmp; name=ada; greet() { echo \"hello $name\"; }"));
@@ -218,7 +218,7 @@ fn the_file_tools_read_write_edit_and_search() {
 }
 
 #[test]
-fn what_is_wrong_with_a_call_is_for_the_model_to_read() {
+fn an_invalid_call_returns_an_error_for_the_model() {
     let mut client = Client::start(&[]);
     for (tool, arguments) in [
         ("read_file", json!({})),
@@ -255,7 +255,7 @@ fn values_are_kept() {
 }
 
 #[test]
-fn forks_and_snapshots_go_their_own_way() {
+fn forks_and_snapshots_are_independent() {
     let mut client = Client::start(&["--db", "agent.db"]);
     client.data("write_file", json!({ "path": "/plan", "content": "A" }));
     let fork = client.data("fork", json!({ "name": "risky" }))["sandbox"].clone();
@@ -275,7 +275,7 @@ fn forks_and_snapshots_go_their_own_way() {
 }
 
 #[test]
-fn what_was_done_is_there_for_the_next_server() {
+fn changes_are_visible_to_the_next_server() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.db");
     let path = path.to_str().unwrap();
@@ -338,7 +338,7 @@ fn a_running_command_reports_progress() {
 }
 
 #[test]
-fn a_cancelled_command_ends_and_the_sandbox_goes_on() {
+fn a_cancelled_command_ends_and_the_sandbox_stays_usable() {
     let mut client = Client::start(&["--preset", "permissive"]);
     let params =
         json!({ "name": "bash", "arguments": { "command": "echo started; sleep 250" }, "_meta": { "progressToken": 1 } });
@@ -379,7 +379,7 @@ fn a_client_that_leaves_ends_its_commands() {
 
 /// T-REL-01
 #[test]
-fn a_database_that_is_gone_is_an_error_of_the_next_call() {
+fn a_removed_database_is_an_error_of_the_next_call() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.db");
     let mut client = Client::start(&["--db", path.to_str().unwrap()]);

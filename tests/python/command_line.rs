@@ -11,7 +11,7 @@ fn code_runs_and_prints() {
 }
 
 #[test]
-fn an_exception_is_told_with_its_line_and_ends_with_1() {
+fn an_exception_is_printed_with_its_line_and_exits_with_1() {
     let output = python("def f():\n    return 1 / 0\nf()");
     let expected = "Traceback (most recent call last):
   File \"<string>\", line 3, in <module>
@@ -26,7 +26,7 @@ ZeroDivisionError: division by zero
 }
 
 #[test]
-fn a_syntax_error_is_told_without_a_traceback() {
+fn a_syntax_error_is_printed_without_a_traceback() {
     let output = python("print(");
     let expected = "  File \"<string>\", line 1\n    print(\n         ^\nSyntaxError: '(' was never closed\n";
     assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 1));
@@ -67,7 +67,7 @@ fn a_module_runs_by_its_name_and_finds_its_neighbours() {
 }
 
 #[test]
-fn a_program_comes_from_standard_input() {
+fn a_program_is_read_from_standard_input() {
     let output = sandbox().run(Command::python_with(["-", "x"]).stdin(*b"import sys\nprint(sys.argv)")).unwrap();
     assert_eq!(texts(&output).0, "['-', 'x']\n");
 }
@@ -127,7 +127,7 @@ fn runs_are_recorded_as_python() {
 
 // `json.tool` closes its output itself.
 #[test]
-fn a_closed_output_is_no_failure() {
+fn a_closed_output_is_not_a_failure() {
     let output = sandbox().bash("echo '{\"a\": 1}' | python3 -m json.tool --compact; echo ${PIPESTATUS[1]}").unwrap();
     assert_eq!(texts(&output), ("{\"a\":1}\n0\n".to_owned(), String::new()));
     check("import sys; print(1); sys.stdout.close()", "1\n");

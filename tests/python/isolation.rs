@@ -62,7 +62,7 @@ fn the_host_does_not_show() {
 }
 
 #[test]
-fn the_door_refuses_nonsense() {
+fn the_door_rejects_invalid_requests() {
     check(
         "import _bashkit\n\
          for name in ['', 'nothing', 'stat', 'spawn', 'exec', 'wait', 'dup', 'kill']:\n    \

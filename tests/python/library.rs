@@ -27,7 +27,7 @@ fn asyncio_runs() {
 }
 
 #[test]
-fn what_is_not_there_says_why() {
+fn a_missing_module_reports_the_reason() {
     check_error(
         "import torch",
         "ModuleNotFoundError: No module named 'torch' (it needs compiled code that this Python does not have; pure-Python packages can be installed)",
@@ -55,7 +55,7 @@ fn a_connection_fails_because_there_is_no_network() {
 }
 
 #[test]
-fn what_pure_packages_import_of_servers_and_c_is_there() {
+fn modules_that_pure_packages_import_exist() {
     check(
         "import ctypes, http.server, socketserver, ssl\n\
          print(ctypes.sizeof(ctypes.c_long), ctypes.sizeof(ctypes.c_longlong), ctypes.c_ubyte(257).value, ctypes.c_byte(200).value)\n\

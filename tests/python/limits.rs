@@ -42,7 +42,7 @@ fn compute_runs_out() {
 }
 
 #[test]
-fn memory_is_refused_as_a_memory_error() {
+fn a_failed_allocation_is_a_memory_error() {
     let output = strict().python("try:\n    x = bytearray(10 ** 9)\nexcept MemoryError:\n    print('refused')").unwrap();
     assert_eq!(texts(&output), ("refused\n".to_owned(), String::new()));
     let output = strict().python("x = []\nwhile True: x.append(bytearray(10 ** 6))").unwrap();
@@ -82,7 +82,7 @@ fn recursion_is_an_exception_wherever_it_happens() {
 }
 
 #[test]
-fn recursion_without_end_ends_the_program_alone() {
+fn endless_recursion_ends_only_the_program() {
     for code in [
         "import sys\nsys.setrecursionlimit(10 ** 8)\ndef f(n): return f(n + 1)\nf(0)",
         "x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)",

@@ -78,7 +78,7 @@ fn a_new_version_takes_the_place_of_the_old_one_and_uninstalling_leaves_nothing(
 }
 
 #[test]
-fn what_is_not_as_it_should_be_is_refused_whole() {
+fn an_invalid_wheel_is_rejected_as_a_whole() {
     let sandbox = sandbox();
     for (change, after, reason) in [
         (
@@ -114,7 +114,7 @@ fn a_bomb_is_refused() {
 }
 
 #[test]
-fn inside_pip_says_what_to_do() {
+fn pip_inside_prints_a_hint() {
     let output = python3(&["-m", "pip", "install", "six"]);
     let expected = "python3: packages are installed from outside the sandbox: `sandlite pip install PACKAGE` (pure Python only, a name or a .whl file)\n";
     assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 1));
@@ -122,7 +122,7 @@ fn inside_pip_says_what_to_do() {
 }
 
 #[test]
-fn compiled_modules_are_used_until_somebody_edits_the_module() {
+fn compiled_modules_are_used_until_the_source_changes() {
     let sandbox = sandbox();
     install(&sandbox, "");
     let code = "import importlib.util, os, struct\n\

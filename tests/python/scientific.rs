@@ -27,7 +27,7 @@ fn check(code: &str, stdout: &str) {
 }
 
 #[test]
-fn the_core_python_says_where_the_libraries_are() {
+fn the_core_python_mentions_the_scientific_one() {
     for name in ["numpy", "pandas", "scipy", "sklearn", "matplotlib"] {
         let reason = "the scientific Python has it: `sandlite guests add python-sci` installs that one, `--python sci` runs it";
         check_error(&format!("import {name}"), &format!("ModuleNotFoundError: No module named '{name}' ({reason})"));
@@ -151,7 +151,7 @@ fn it_is_at_home_as_the_core_python_is() {
 }
 
 #[test]
-fn an_error_is_a_traceback_of_the_program_alone() {
+fn a_traceback_has_only_frames_of_the_program() {
     let Some(sandbox) = scientific(Preset::Normal) else { return };
     let output = sandbox.python("import numpy\ndef f():\n    1 / 0\nf()").unwrap();
     let (_, stderr) = texts(&output);
@@ -228,7 +228,7 @@ fn limits_hold() {
 }
 
 #[test]
-fn nothing_of_one_run_is_in_the_next() {
+fn runs_share_no_state() {
     let Some(sandbox) = scientific(Preset::Normal) else { return };
     sandbox.python("import numpy, pandas\nnumpy.left = 1\npandas.options.display.width = 7").unwrap();
     let output = sandbox.python("import numpy, pandas\nprint(hasattr(numpy, 'left'), pandas.options.display.width)").unwrap();

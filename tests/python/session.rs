@@ -19,7 +19,7 @@ fn globals_imports_and_the_directory_are_kept() {
 }
 
 #[test]
-fn the_value_of_a_last_expression_is_printed_when_asked() {
+fn the_value_of_a_last_expression_is_printed_on_request() {
     let mut session = sandbox().python_session().unwrap();
     assert_eq!(echo(&mut session, "a = [1]\na + [2]"), b"[1, 2]\n");
     assert_eq!(echo(&mut session, "None"), b"");
@@ -128,7 +128,7 @@ fn of_too_many_interpreters_the_least_recently_used_ends() {
 }
 
 #[test]
-fn t_dos_03_idle_interpreters_together_hold_what_one_command_may() {
+fn t_dos_03_idle_interpreters_together_use_as_much_memory_as_one_command() {
     let sandbox = strict();
     let names = ["a", "b", "c", "d", "e", "f"];
     for name in names {
@@ -166,7 +166,7 @@ fn a_session_has_a_python_beside_its_shell() {
 }
 
 #[test]
-fn a_session_says_when_its_python_is_a_new_one() {
+fn a_session_reports_a_restarted_python() {
     let directory = tempfile::tempdir().unwrap();
     let (file, snapshot) = (directory.path().join("a.db"), directory.path().join("b.db"));
     let first = Sandbox::builder().host(host()).database(&file).open().unwrap();

@@ -9,7 +9,7 @@ fn check_bash(script: &str, stdout: &str) {
 }
 
 #[test]
-fn python_stands_in_pipelines() {
+fn python_works_in_pipelines() {
     check_bash("seq 3 | python3 -c 'import sys; print(sum(map(int, sys.stdin)))' | tr 6 x", "x\n");
     check_bash("python3 -c 'for i in range(100000): print(i)' 2>/dev/null | head -n 2; echo ${PIPESTATUS[1]}", "0\n1\n0\n");
     check_bash("python3 - a b <<'E'\nimport sys\nprint(sys.argv)\nE\n", "['-', 'a', 'b']\n");

@@ -62,7 +62,7 @@ fn a_shell_is_a_call_away() {
 }
 
 #[test]
-fn failures_are_told() {
+fn failures_are_reported() {
     check_with(
         "try: run(['nothing'])\nexcept FileNotFoundError as e: print(e.filename, e.strerror)",
         "nothing No such file or directory\n",
@@ -112,7 +112,7 @@ fn a_broken_pipe_is_an_exception() {
 }
 
 #[test]
-fn what_cannot_be_an_argument_is_refused_before_anything_ends() {
+fn invalid_arguments_are_rejected_before_anything_ends() {
     let code = "import os, subprocess, sys\n\
         def refused(f, *args, **options):\n    try: f(*args, **options)\n    except ValueError as e: print(e)\n\
         refused(os.execv, sys.executable, [])\nrefused(os.execv, sys.executable, [''])\n\

@@ -47,7 +47,7 @@ fn python_calls_by_name_and_by_place() {
 }
 
 #[test]
-fn python_sees_what_there_is() {
+fn python_lists_the_tools() {
     check(
         "print([tool['name'] for tool in tools.list()], dir(tools))",
         "['add', 'refuse-all', 'panic', 'echo'] ['ToolError', 'add', 'call', 'echo', 'list', 'panic', 'refuse-all']\n",
@@ -251,7 +251,7 @@ fn results_are_bounded_as_output_is() {
 }
 
 #[test]
-fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
+fn an_invalid_tool_is_rejected_when_the_sandbox_is_opened() {
     let error = builder().tool(Tool::new("x y", "", "{}", Ok)).open().err().unwrap();
     assert!(error.to_string().starts_with("invalid tool name `x y`"), "{error}");
     let error = builder().tool(Tool::new("x", "", "{\"type\": \"array\"}", Ok)).open().err().unwrap();
@@ -259,7 +259,7 @@ fn a_tool_that_makes_no_sense_is_refused_when_the_sandbox_is_opened() {
 }
 
 #[test]
-fn python_s_own_calls_are_not_words() {
+fn python_calls_are_not_split_into_words() {
     check(
         "try: tools.call('add', ['1', '2'])\nexcept ToolError as e: print(e.kind, e)",
         "invalid add: the arguments are not a JSON object\n",

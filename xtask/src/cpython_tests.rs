@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_and_what_is_left_out_are_read() {
+    fn modules_and_skipped_tests_are_read() {
         let modules = modules("# about\ntest_a\ntest_b\n    *.test_x   because of y\n    test_b.T.test_z  z\n");
         let read: Vec<_> = modules.iter().map(|module| (module.name.as_str(), module.left_out.join(" "))).collect();
         assert_eq!(read, [("test_a", String::new()), ("test_b", "*.test_x test_b.T.test_z".to_owned())]);

@@ -6,6 +6,7 @@ mod check;
 mod cpython_tests;
 mod demo;
 mod dist;
+mod docs;
 mod guests;
 mod nightly;
 mod openapi;
@@ -44,6 +45,7 @@ Usage: cargo xtask <command>
             requests made from the server's document by Schemathesis, against the running server
   skillbox DIR
             Skillbox's own example programs against `sandlite serve`; DIR is a checkout of devs-group/skillbox
+  docs      rewrite the generated pages in docs/reference and the copies of Rust blocks for the tests
   record    record the results of the machine's real bash for tests/bash
 
 The first call builds everything and takes some minutes; later calls only build what changed.
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
         "dist" => dist::build(),
+        "docs" => docs::write(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
         "openapi" => openapi::check(rest),

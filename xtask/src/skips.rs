@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_listed_may_be_skipped() {
+    fn only_listed_checks_may_be_skipped() {
         let allowed = "# too large\npython::scientific\n\n";
         assert!(is_allowed(allowed, "python::scientific::numpy_works: set SANDLITE_PYTHON_SCI"));
         assert!(!is_allowed(allowed, "cli::pages: no browser"));

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_says_what_it_expects() {
+    fn the_expectation_of_a_test_is_read() {
         let text = r#"{"args": ["a", "the \"b\""], "env": {"c": "new\nline"}, "root": "fs-tests.dir", "exit_code": 33}"#;
         let expected = read(text).unwrap();
         assert_eq!(expected.args, ["a", "the \"b\""]);

@@ -45,7 +45,7 @@ pub(crate) fn test() -> Outcome {
     let mut install = pip(&python);
     install.args(["pytest", "mypy"]);
     if frameworks {
-        install.args(["langchain-core", "langchain-tests", "deepagents", "openai", "anthropic", "pydantic-ai-slim"]);
+        install.args(["langchain-core", "langchain-tests", "deepagents", "openai", "anthropic", "pydantic-ai-slim", "mcp"]);
     }
     if run(&mut install, PYTHON).is_err() {
         return skips::skip("the Python package", "pip cannot install pytest and mypy here");

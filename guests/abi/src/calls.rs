@@ -274,7 +274,7 @@ fn answer(length: usize) -> Result<Vec<u8>, Errno> {
     Ok(buffer)
 }
 
-/// Tells the host something that a limit watches. ECANCELED says that the limit is met: flush and exit at once, for the
+/// Reports an event that counts toward a limit to the host. ECANCELED means that the limit is reached: flush and exit at once, for the
 /// next call does not return.
 pub fn count(counter: Counter, amount: u32) -> Result<(), Errno> {
     // SAFETY: no pointers.

@@ -35,7 +35,7 @@ pub enum Action {
         /// The descriptor to make; closed first if open.
         fd: u32,
     },
-    /// Close `fd`; closing a closed one is no error.
+    /// Close `fd`; closing a closed one is not an error.
     Close {
         /// The descriptor to close.
         fd: u32,

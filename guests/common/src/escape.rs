@@ -100,7 +100,7 @@ pub fn escape(tail: &[u8], escapes: Escapes, out: &mut Vec<u8>) -> Option<usize>
     Some(1)
 }
 
-/// The number at the start of a text of at most so many digits, and how many it has.
+/// The number at the start of a text of at most this many digits, and how many it has.
 #[must_use]
 pub fn digits(text: &[u8], radix: u32, most: usize) -> (u32, usize) {
     let mut value = 0u32;

@@ -24,7 +24,7 @@ const DATA_COUNT: u8 = 12;
 ///
 /// Why the module cannot be made to start there.
 pub fn with_memory(wasm: &[u8], memory: &[u8]) -> Result<Vec<u8>, &'static str> {
-    let (header, mut rest) = wasm.split_at_checked(8).ok_or("it is no module")?;
+    let (header, mut rest) = wasm.split_at_checked(8).ok_or("it is not a module")?;
     let mut sections = Vec::new();
     while let Some((&id, after)) = rest.split_first() {
         let (length, after) = read_number(after).ok_or("a section is cut")?;
@@ -178,7 +178,7 @@ mod tests {
         let passive = module(&[(MEMORY, &[1, 0, 1]), (DATA_COUNT, &[1]), (DATA, b"\x01\x01\x03old")]);
         assert_eq!(with_memory(&passive, &[]), Err("it loads data by itself"));
         assert_eq!(with_memory(&module(&[(MEMORY, &[1, 1, 1, 2])]), &[]), Err("its memory is of another kind"));
-        assert_eq!(with_memory(b"\0asm", &[]), Err("it is no module"));
+        assert_eq!(with_memory(b"\0asm", &[]), Err("it is not a module"));
         assert_eq!(with_memory(&[HEADER, &[MEMORY, 9, 1]].concat(), &[]), Err("a section is cut"));
     }
 

@@ -59,7 +59,7 @@ struct Component {
     slashes: String,
 }
 
-/// The sorted path names that match; `None` when the pattern has no special characters and so is no pattern.
+/// The sorted path names that match; `None` when the pattern has no special characters and so is not a pattern.
 pub fn glob<D: Directories + ?Sized>(pieces: &[Piece<'_>], directories: &mut D, options: GlobOptions) -> Option<Vec<String>> {
     if !may_be_pattern(pieces, options.extglob) {
         return None;

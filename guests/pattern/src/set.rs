@@ -27,7 +27,7 @@ pub(super) enum Class {
     Upper,
     Word,
     Xdigit,
-    /// A name that is no class: no character is in it.
+    /// An unknown class, which contains no characters.
     Nothing,
 }
 

@@ -1,7 +1,7 @@
 //! Tiny programs for tests, well-behaved and hostile, one behaviour each, written in WebAssembly text so that every
 //! pointer and length is exactly what the test means.
 //!
-//! A probe exits with 0 when the host behaved. Text only: whoever runs them compiles them.
+//! A probe exits with 0 when the host behaved. Text only: the test that runs a probe compiles it.
 
 macro_rules! probes {
     ($($(#[doc = $doc:literal])+ $name:ident = $file:literal;)*) => {

@@ -52,7 +52,7 @@ arg ...: arguments passed to program in sys.argv[1:]
 Accepted and without effect here: -b -B -d -i -O -OO -q -R -S -v -X opt
 """
 
-# Why something that is not there will not be there, for whoever looks for it.
+# Why something that is not there will not be there, for the user who looks for it.
 _COMPILED = "it needs compiled code that this Python does not have; pure-Python packages can be installed"
 _SCIENTIFIC = (
     "the scientific Python has it: `sandlite guests add python-sci` installs that one, `--python sci` runs it"
@@ -415,7 +415,7 @@ def end(status):
     if sum(gc.get_count()) > 0:
         gc.collect()
     try:
-        # Whoever closed it has seen to it.
+        # Its closer has flushed it.
         if sys.stdout is not None and not getattr(sys.stdout, "closed", False):
             sys.stdout.flush()
     except (OSError, ValueError, AttributeError) as error:

@@ -96,7 +96,7 @@ def __getattr__(name):
         raise AttributeError(f"module 'sandlite.tools' has no attribute {name!r}")
     descriptions = _descriptions()
     for tool in descriptions:
-        # Names that are no names in Python have their dashes and dots as underscores.
+        # Names that are not identifiers in Python have underscores instead of dashes and dots.
         if name in (tool["name"], tool["name"].replace("-", "_").replace(".", "_")):
             return _function(**tool)
     offered = ", ".join(tool["name"] for tool in descriptions)

@@ -35,7 +35,7 @@ IMAGED = (
 
 
 class DataBeside:
-    """Matplotlib looks for its data beside itself, where a zip has no files: it is told that it lies where they are."""
+    """Matplotlib looks for its data beside itself, where a zip has no files: this sets the path to where they are."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

@@ -191,7 +191,7 @@ pub enum Compound {
     ArithmeticFor {
         /// Evaluated once before.
         start: Word,
-        /// The loop goes on while it is not 0; empty means 1.
+        /// The loop continues while it is not 0; empty means 1.
         condition: Word,
         /// Evaluated after each round.
         step: Word,
@@ -374,7 +374,7 @@ pub struct CommandSubstitution {
     /// Written with backquotes.
     pub backquoted: bool,
     /// What is wrong with a backquoted body: bash says it when the substitution runs (`bash: command substitution:
-    /// line N: …`), and then goes on with nothing.
+    /// line N: …`), and then continues with nothing.
     pub error: Option<Rc<crate::syntax::SyntaxError>>,
 }
 

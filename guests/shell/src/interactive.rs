@@ -151,7 +151,7 @@ impl Shell {
                     if !error.recoverable && !self.interactive {
                         return Err(Flow::Exit(status));
                     }
-                    // bash drops the line and goes on with the next one.
+                    // bash drops the line and continues with the next one.
                     line += text.matches('\n').count() as u32;
                     text.clear();
                 }

@@ -171,7 +171,7 @@ impl Shell {
             }
             ("status", [status]) => self.status = status.parse().unwrap_or(0),
             ("directory", [directory]) => {
-                // One that has gone since is no place to be: this call begins where others do.
+                // A directory that no longer exists is ignored: this call starts in the default directory.
                 let _ = self.change_directory(directory, false);
             }
             ("directories", directories) => self.directory_stack = directories.to_vec(),

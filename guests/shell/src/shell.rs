@@ -18,7 +18,7 @@ use crate::syntax;
 pub enum Flow {
     /// `break n`: leaves this many loops.
     Break(u32),
-    /// `continue n`: leaves all but one of this many loops, and goes on with that one.
+    /// `continue n`: leaves all but one of this many loops, and continues with that one.
     Continue(u32),
     /// `return`.
     Return(i32),
@@ -63,7 +63,7 @@ pub struct Frame {
     pub arguments: Vec<String>,
 }
 
-/// A resource's limits as `ulimit` was told them; `None` is unlimited.
+/// A resource's limits as set by `ulimit`; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The one in force.
@@ -163,7 +163,7 @@ pub struct Shell {
     pub command_string: Option<String>,
     /// Set while a command substitution's status should become that of an assignment.
     pub substitution_status: Option<i32>,
-    /// An address near the bottom of the stack: how far we are from it tells how much is used.
+    /// An address near the bottom of the stack: the distance to it is the used size.
     pub stack_base: usize,
     /// How deep functions are nested.
     pub call_depth: u32,
@@ -171,7 +171,7 @@ pub struct Shell {
     pub coprocesses: Vec<(String, u32)>,
     /// Signals that a `wait` noticed and whose traps have not run yet.
     pub signals_seen: u64,
-    /// What `ulimit` was told.
+    /// The limits set by `ulimit`.
     pub limits: Vec<(char, Limit)>,
     /// When the shell started, in nanoseconds since 1970.
     pub started: i128,
@@ -187,7 +187,7 @@ pub struct Shell {
     pub stdin_fed: u32,
     /// The status of a loop that `break` was refused in.
     pub break_status: i32,
-    /// What `complete` was told, by command.
+    /// Completions set by `complete`, by command.
     pub completions: Vec<(String, String)>,
     /// The host keeps what this shell leaves for the next one.
     pub session: bool,

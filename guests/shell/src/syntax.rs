@@ -157,7 +157,7 @@ impl Parser {
         self.text.get(self.pos..).unwrap_or_default()
     }
 
-    /// Goes on after an error that bash only drops a line for ([`SyntaxError::recoverable`]).
+    /// Continues after an error for which bash only drops a line ([`SyntaxError::recoverable`]).
     pub fn skip_line(&mut self) {
         self.depth = 0;
         self.substitutions = 0;

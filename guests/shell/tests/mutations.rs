@@ -1,4 +1,4 @@
-//! The parser meets text that is no program: the scripts of `tests/bash`, damaged. It may refuse them, but not panic, hang or
+//! The parser meets text that is not a program: the scripts of `tests/bash`, damaged. It may refuse them, but not panic, hang or
 //! use more stack than a sandbox has.
 //!
 //! `SANDLITE_MUTATIONS` says how many damaged scripts are tried, `SANDLITE_MUTATION_SEED` which.

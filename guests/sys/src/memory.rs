@@ -1,7 +1,7 @@
 //! Memory that runs out: a program reports it in its own words and exits with its own status of a failure.
 //!
 //! Stable Rust has no hook for a failed allocation, and its own reaction is an abort without a word. A read that returns an
-//! error instead of its bytes is no better when the caller ignores it. The programs therefore allocate through
+//! error instead of its bytes is not better if the caller ignores it. The programs therefore allocate through
 //! [`Allocator`], which ends the process at the first refusal. Nothing here allocates.
 #![expect(unsafe_code, reason = "an allocator can only be written with `unsafe`")]
 

@@ -376,7 +376,7 @@ pub fn tool(name: &[u8], _args: &[u8]) -> io::Result<Result<Vec<u8>, ToolFailure
     Ok(Err(ToolFailure { kind: b"unknown".to_vec(), message: message.into_bytes() }))
 }
 
-/// Tells the host something that a limit watches: nobody does here.
+/// Reports an event that counts toward a limit; natively there are no limits.
 #[must_use]
 pub fn count(_counter: Counter, _amount: u32) -> bool {
     true

@@ -178,7 +178,7 @@ pub fn tool(name: &[u8], args: &[u8]) -> io::Result<Result<Vec<u8>, ToolFailure>
     calls::tool(name, args).map_err(error)
 }
 
-/// Tells the host something that a limit watches. `false`: the limit is met, flush and exit at once.
+/// Reports an event that counts toward a limit to the host. Returns `false` if the limit is reached: flush and exit at once.
 #[must_use]
 pub fn count(counter: Counter, amount: u32) -> bool {
     calls::count(counter, amount).is_ok()

@@ -164,7 +164,7 @@ pub fn wait(pid: u32) -> io::Result<WaitStatus> {
     }
 }
 
-/// A pipe that only this process holds: no child gets an end of it unless told.
+/// A pipe that only this process holds: no child inherits an end of it by default.
 pub fn pipe() -> io::Result<[u32; 2]> {
     let ends = sys::pipe()?;
     sys::set_close_on_exec(ends[0], true)?;

@@ -76,12 +76,12 @@ pub fn human(size: u64, base: u64) -> String {
     if tenths < 100 { format!("{}.{}{letter}", tenths / 10, tenths % 10) } else { format!("{}{letter}", size.div_ceil(scale)) }
 }
 
-/// How sizes are shown: in blocks of so many bytes, or for people.
+/// How sizes are shown: in blocks of this many bytes, or for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// In units of so many bytes, rounded up.
+    /// In units of this many bytes, rounded up.
     Blocks(u64),
-    /// In units of so many bytes, rounded up, with the unit's letter after it.
+    /// In units of this many bytes, rounded up, with the unit's letter after it.
     Suffixed(u64, &'static str),
     /// With a letter, in powers of this base.
     Human(u64),

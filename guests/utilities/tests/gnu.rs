@@ -52,7 +52,7 @@ fn our_programs(at: &Path) {
     }
 }
 
-/// Lines of a file; one whose quotes are still open goes on in the next.
+/// Lines of a file; one whose quotes are still open continues in the next.
 fn cases(file: &str) -> Vec<String> {
     let text = std::fs::read_to_string(cases_directory().join(file)).expect("the case file is there");
     let mut cases = Vec::new();

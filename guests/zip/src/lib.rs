@@ -19,7 +19,7 @@ const LARGE_END: &[u8; 4] = b"PK\x06\x06";
 const LARGE_LOCATOR: &[u8; 4] = b"PK\x06\x07";
 const LARGE_LOCATOR_BYTES: usize = 20;
 
-/// The end may be followed by a comment of at most so many bytes.
+/// The end may be followed by a comment of at most this many bytes.
 const MAX_COMMENT: usize = u16::MAX as usize;
 
 /// The flag of an encrypted file.
@@ -280,7 +280,7 @@ fn placed<'a>(bytes: &'a [u8], listed: &Listed<'a>, directory: usize) -> Option<
     }
     local.take(22)?;
     let (name, extra) = (local.u16()?, local.u16()?);
-    // Both places must have the same name: what is checked is what is unpacked, whoever reads.
+    // Both places must have the same name: then every reader unpacks the entry that was checked.
     if local.take(usize::from(name))? != listed.entry.name {
         return None;
     }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_which_limit_ended_what() {
+    fn the_table_names_the_limit_that_ended_a_run() {
         let table = report().table();
         assert!(
             table.starts_with("|      | workload |            strict |  normal | no limits | overhead |  fuel | memory |\n"),

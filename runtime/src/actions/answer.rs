@@ -115,7 +115,7 @@ mod tests {
 
     // T-DOS-03.
     #[test]
-    fn an_answer_that_is_too_large_is_an_error_that_says_what_to_do() {
+    fn a_result_that_is_too_large_is_an_error_with_a_hint() {
         let large = vec!["x".repeat(1000); 2000];
         let answer = Answer::new(String::new(), &large);
         assert!(answer.is_error && answer.data.is_null() && answer.text.contains("hint: request less"), "{}", answer.text);

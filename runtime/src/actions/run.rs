@@ -167,7 +167,7 @@ pub struct Ran {
     pub truncated: bool,
     /// The limit that stopped it.
     pub limit: Option<Limit>,
-    /// Whether the client canceled it.
+    /// Whether the client cancelled it.
     pub cancelled: bool,
     /// The duration.
     pub duration_ms: u64,

@@ -42,7 +42,7 @@ fn a_file_is_read_with_numbered_lines_and_its_version() {
 }
 
 #[test]
-fn a_window_says_how_to_read_on() {
+fn a_window_has_a_note_on_how_to_continue() {
     let lines: String = (1..=5000).map(|line| format!("line {line}\n")).collect();
     let sandbox = with(&[("/big", &lines)]);
     let window = sandbox.agent().read(&read("/big")).unwrap();
@@ -219,7 +219,7 @@ fn grep_finds_lines_files_and_counts() {
 }
 
 #[test]
-fn deleting_a_directory_needs_to_be_asked_for() {
+fn deleting_a_directory_requires_recursive() {
     let sandbox = with(&[("/d/e/f", ""), ("/d/g", "")]);
     let delete =
         |path: &str, recursive| sandbox.agent().delete(&DeleteFile { path: path.into(), recursive, ..DeleteFile::default() });
@@ -232,7 +232,7 @@ fn deleting_a_directory_needs_to_be_asked_for() {
 }
 
 #[test]
-fn moving_replaces_only_when_told() {
+fn moving_replaces_a_file_only_with_overwrite() {
     let sandbox = with(&[("/a", "A"), ("/b", "B")]);
     let rename = |to: &str, overwrite| {
         sandbox.agent().rename(&MoveFile { from: "/a".into(), to: to.into(), overwrite, ..MoveFile::default() })

@@ -1,41 +1,41 @@
-//! What kind of trouble an error is, for interfaces that have few words for it: a status of HTTP, an exit code, a class of exceptions.
+//! The kind of an error, for interfaces with few kinds: an HTTP status, an exit code, a class of exceptions.
 
 use sqlite_fs::FsError;
 
 use super::Error;
 
-/// What kind of trouble it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A path, a key or a version does not exist.
     NotFound,
-    /// Something has the name already, or is not empty.
+    /// The name is already taken, or a directory is not empty.
     Exists,
-    /// A file or a key has another version than the caller has seen.
+    /// A file or a key was changed since the caller read it.
     Stale,
-    /// Two sides have changed the same.
+    /// Both sides changed the same path.
     Conflict,
-    /// A policy, a hook or a read-only place does not allow it.
+    /// A policy, a hook or a read-only mount rejected the operation.
     Denied,
-    /// One file, value or command is larger than a limit allows.
+    /// A file, value or command exceeds a limit.
     TooLarge,
-    /// The sandbox has no room left.
+    /// The sandbox is full.
     Full,
-    /// Another command or process has the sandbox.
+    /// Another command or process is using the sandbox.
     Busy,
-    /// The caller stopped it.
+    /// The caller cancelled the operation.
     Interrupted,
-    /// What the caller gave is invalid.
+    /// An argument is invalid.
     Invalid,
-    /// A file is not a sandbox, is damaged, or was made by a newer version.
+    /// The file is not a sandbox, is damaged, or has a newer format.
     Foreign,
-    /// The host's own trouble.
+    /// The host failed: the disk, the engine, a thread.
     Internal,
 }
 
 impl Error {
-    /// What kind of trouble it is.
+    /// Returns the kind of the error.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;

@@ -4,7 +4,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, Po
 
 use crate::Error;
 
-/// What the engine meters while a guest computes.
+/// The resources that the engine meters while a guest computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metering {
     /// Fuel and epochs: every limit is enforced.
@@ -28,7 +28,7 @@ pub(crate) const SCIENTIFIC_STACK: usize = 8 << 20;
 /// Native stack for host calls on top of the wasm frames.
 const HOST_STACK: usize = 512 << 10;
 
-/// Where guest processes get their memory and stacks. Code compiled for one allocation strategy runs with the other.
+/// How memory and stacks of guest processes are allocated. Code compiled for one allocation strategy runs with the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Places {
     /// This many slots are allocated when the engine starts, and reused.

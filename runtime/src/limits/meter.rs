@@ -402,7 +402,7 @@ mod tests {
 
     // T-DOS-02: time to store the changes is taken from the processes, not added to the command's.
     #[test]
-    fn t_dos_02_processes_end_earlier_by_what_storing_their_changes_takes() {
+    fn t_dos_02_processes_end_early_enough_to_store_their_changes() {
         let meter = meter(Overrides::default());
         let end = meter.end();
         meter.reserve(Duration::from_secs(2));
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_limit_met_is_the_one_that_is_told() {
+    fn the_first_limit_reached_is_reported() {
         let meter = meter(Overrides { commands: Some(1), compute: Some(10), ..Overrides::default() });
         let _ = meter.count_commands(2);
         assert_eq!(meter.spend_fuel(11).unwrap_err().limit, LimitName::Commands);

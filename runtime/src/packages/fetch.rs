@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_and_not_there_is_named() {
+    fn missing_requirements_are_listed() {
         let package = |name: &str, requires: &[&str]| Package {
             name: name.to_owned(),
             version: "1".to_owned(),
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_nothing_but_the_directories_is_asked() {
+    fn offline_only_the_directories_are_searched() {
         let sources = Sources { offline: true, find_links: vec!["wheels".to_owned()], no_deps: false };
         let words = arguments(&PURE, &sources, false, &["six".to_owned()]);
         assert!(words.contains(&"--no-index".to_owned()) && words.contains(&"--find-links=wheels".to_owned()));

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_with_commas_and_quotes_come_back() {
+    fn names_with_commas_and_quotes_round_trip() {
         for name in ["a.py", "a,b.py", "a\"b.py"] {
             assert_eq!(names(&line(name, b"")), [name]);
         }

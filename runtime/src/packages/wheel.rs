@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_runs_is_told_from_what_python_reads() {
+    fn native_code_is_distinguished_from_python() {
         for name in ["a/_speedups.cpython-314-x86_64-linux-gnu.so", "a.libs/libx.so.3", "a/b.pyd", "a/_c.c", "a/x.pyx"] {
             assert!(is_compiled(name), "{name}");
         }
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_refused() {
+    fn invalid_data_is_rejected() {
         for bytes in [&b""[..], b"PK", b"not a zip file at all, but long enough to look"] {
             assert!(Wheel::read(bytes).is_err());
         }

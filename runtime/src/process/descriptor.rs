@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_program_loses_what_closes_on_exec() {
+    fn a_new_program_does_not_inherit_close_on_exec_descriptors() {
         let mut table = table();
         let fd = table.insert(null(), 0, true).unwrap();
         table.duplicate_to(fd, 3).unwrap();

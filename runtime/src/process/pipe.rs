@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_sees_what_was_written_and_then_the_end() {
+    fn a_reader_receives_the_written_bytes_and_then_end_of_file() {
         let (reader, writer) = pipe(None);
         let mut buffer = [0; 8];
         assert_eq!(reader.try_read(&mut buffer), None);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pipe_takes_what_fits_and_then_nothing() {
+    fn a_full_pipe_accepts_what_fits_and_then_nothing() {
         let (reader, writer) = pipe(None);
         assert_eq!(writer.try_write(&vec![7; CAPACITY + 1]), Some(Ok(CAPACITY)));
         assert_eq!(writer.try_write(b"x"), None);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_can_be_filled_when_it_is_asked() {
+    fn a_pipe_can_be_filled_on_demand() {
         let (reader, writer) = pipe(None);
         assert!(!writer.is_wanted());
         let writer = Arc::new(Mutex::new(Some(writer)));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_with_a_name_has_many_ends_and_forgets_nobody_who_came() {
+    fn a_named_pipe_has_many_ends_and_remembers_each_open() {
         let fifo = Fifos::default();
         assert!(fifo.get(7, || None).is_none());
         let pipe = Fifo(Arc::clone(&pipe(None).0.0));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_without_reader_is_told() {
+    fn a_writer_without_a_reader_gets_an_error() {
         let (reader, writer) = pipe(None);
         drop(reader);
         assert_eq!(writer.try_write(b"x"), Some(Err(Broken)));

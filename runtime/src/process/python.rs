@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_is_not_pythons_is_left_alone() {
+    fn only_memory_of_python_is_written() {
         let mut memory = vec![7; 4096];
         memory[100..108].copy_from_slice(COOKIE);
         let before = memory.clone();

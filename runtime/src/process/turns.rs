@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turn_goes_round_by_pid_to_a_process_with_news() {
+    fn turns_pass_by_pid_to_processes_with_new_input() {
         let clock = GuestClock::fixed(Duration::ZERO);
         let mut round = round(&[(1, Some(4), None), (2, Some(5), None), (3, Some(4), None)], 5);
         assert_eq!(round.next(1, &clock), Some(3));

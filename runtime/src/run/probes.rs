@@ -98,7 +98,7 @@ fn t_dos_03_memory_is_refused_at_its_limit() {
 
 // T-DOS-09.
 #[test]
-fn t_dos_09_endless_recursion_ends_the_guest_alone() {
+fn t_dos_09_endless_recursion_ends_only_the_guest() {
     assert_eq!(run(probes::RECURSE, Overrides::default()).status, ExitStatus::Signaled(11));
 }
 
@@ -117,7 +117,7 @@ fn t_dos_10_nonsense_is_refused_with_an_errno() {
 
 // T-ISO-06: slots are reused, their content is not.
 #[test]
-fn t_iso_06_a_fresh_process_finds_nothing_of_an_earlier_one() {
+fn t_iso_06_a_new_process_has_no_traces_of_an_earlier_one() {
     let host = Host::builder().build().unwrap();
     for round in 0..200 {
         assert_eq!(run_on(&host, probes::CANARY, Overrides::default()).status, ExitStatus::Exited(0), "round {round}");

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_makes_no_sense_is_refused() {
+    fn an_invalid_recording_is_rejected() {
         for wrong in [serde_json::json!({}), serde_json::json!({ "format": 9 }), serde_json::json!("text")] {
             assert!(Recording::read(1, Some(&serde_json::json!({ KEY: wrong }))).is_err());
         }

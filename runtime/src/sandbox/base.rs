@@ -11,7 +11,7 @@ use sqlite_fs::{Database, Import, Options, Transaction, Version};
 use crate::host::Host;
 use crate::{Error, clock, versions};
 
-/// Where the versions of overlays are stored: a session with a reserved name, so that they are part of every version and copy.
+/// The session that stores the versions of overlays. It has a reserved name, so that they are part of every version and copy.
 pub(crate) const OVERLAYS: &str = "\u{1}overlays";
 
 /// Maximum duration of reading a foreign database.

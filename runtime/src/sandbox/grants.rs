@@ -1,4 +1,4 @@
-//! What the owner granted a sandbox: short texts by name, stored with it where no guest can reach them.
+//! Grants of the owner: short texts by name, stored with it where no guest can reach them.
 //!
 //! Knows nothing of what the texts mean.
 

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_given_needs_no_name() {
+    fn required_arguments_need_no_name() {
         check("Paris --days 2", json!({ "city": "Paris", "days": 2 }));
         check("-- --help", json!({ "city": "--help" }));
         complaint("Paris Rome", "unexpected argument `Rome`: run `weather --help` to list the options");

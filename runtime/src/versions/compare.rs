@@ -84,7 +84,7 @@ fn is_wanted(path: &str, paths: &[String]) -> bool {
     paths.is_empty() || paths.iter().any(|top| is_at_or_below(path, top))
 }
 
-/// Where to look for differences.
+/// The paths to compare.
 pub(super) enum Where {
     /// At these paths, and below the marked ones: nothing else changed.
     At(Vec<(String, bool)>),

@@ -58,7 +58,7 @@ fn is_imported(run: &Run) -> bool {
     imported(run).is_some()
 }
 
-/// What a checkpoint is as a commit. An imported commit is what it was: exported again, it has the same hash.
+/// A checkpoint as a commit. An imported commit keeps its hash when it is exported again.
 fn settle(logged: &LoggedVersion, said: Option<(String, i64)>) -> Described {
     let (author, text) = match (logged.run.as_ref().and_then(imported), said) {
         (Some(imported), _) => imported,

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_has_the_name_that_git_gives_it() {
+    fn a_blob_has_the_hash_that_git_computes() {
         assert_eq!(blob_id(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(blob_id(b"hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
     }

@@ -393,7 +393,7 @@ mod tests {
 
     // T-ISO-03.
     #[test]
-    fn what_opens_other_doors_is_refused() {
+    fn sensitive_directories_are_rejected() {
         for path in ["/", "/etc", "/etc/ssl", "/proc/self", "/sys", "/dev/shm", "/home", "/home/me", "/root", "/run/user/1000"] {
             check(path, true);
         }

@@ -19,7 +19,7 @@ pub(crate) struct FixedId(u32);
 /// Numbers from here on are programs of one sandbox, which the view knows.
 const OWN: u32 = 1 << 24;
 
-/// What each of them is.
+/// The kind of each.
 static OWN_PROGRAM: Thing = Thing::Own;
 
 impl FixedId {
@@ -89,7 +89,7 @@ pub(crate) enum ProcFile {
     Comm,
     /// The same as `Status` in one line of numbers.
     Stat,
-    /// What is mounted.
+    /// The mounts.
     Mounts,
     /// Memory of the sandbox.
     Meminfo,

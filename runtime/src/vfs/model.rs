@@ -150,7 +150,7 @@ fn of_linux(top: &Path) -> Picture {
     picture
 }
 
-/// What the lower side is.
+/// The kind of the lower side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Host,

@@ -101,7 +101,7 @@ mod tests {
     const ORDINARY: Place = Place::FREE;
 
     #[test]
-    fn permission_bits_bind_guests_alone() {
+    fn permission_bits_apply_only_to_guests() {
         let open = |mode, read, write| Operation::Open { mode, read, write, grow: false };
         let check = |operation, expected| {
             assert_eq!(decide(Principal::Guest, ORDINARY, operation), expected, "{operation:?}");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_writable_changes_and_what_is_pinned_stays() {
+    fn only_writable_paths_change_and_pinned_ones_stay() {
         let check = |writable, pinned, change, displace| {
             let place = Place { writable, pinned, ..Place::FREE };
             for principal in [Principal::Guest, Principal::Embedder] {
@@ -131,7 +131,7 @@ mod tests {
 
     // T-POL-01, T-POL-02.
     #[test]
-    fn each_access_allows_what_it_says() {
+    fn each_access_level_allows_its_operations() {
         let open = |write, grow| Operation::Open { mode: 0o777, read: true, write, grow };
         let operations = [
             open(false, false),

@@ -83,7 +83,7 @@ pub(crate) trait SourceFiles: Send + Sync {
 /// The metadata from a source; the rest is synthetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SourceStat {
-    /// What it is.
+    /// Its type.
     pub(crate) kind: FileType,
     /// Permissions, without set-user-ID and set-group-ID bits.
     pub(crate) mode: u32,

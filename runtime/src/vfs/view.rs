@@ -37,7 +37,7 @@ pub(super) const FIXED_COOKIES: u64 = 1 << 62;
 pub(crate) struct Scope {
     /// The world around the rows.
     pub(crate) world: &'static Fixed,
-    /// What is mounted.
+    /// The mounts.
     pub(crate) mounts: Arc<[MountPoint]>,
     /// The time limit of slow sources.
     pub(crate) patience: Patience,

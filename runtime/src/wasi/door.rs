@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_for_the_host_is_told_from_one_for_the_network() {
+    fn requests_for_the_host_and_the_network_are_distinguished() {
         assert_eq!(operation(&request("sandlite", "stat", b"xyz")), Some((&b"stat"[..], &b"xyz"[..])));
         assert_eq!(operation(&request("GET", "http://example.com/", b"")), None);
     }

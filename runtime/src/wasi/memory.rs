@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_that_lie_are_refused() {
+    fn invalid_buffers_are_rejected() {
         let mut bytes = [0xff; 64];
         let memory = GuestMemory::new(&mut bytes);
         assert_eq!(memory.buffers(0, 1), Err(Errno::FAULT));

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_the_last_block_or_what_looks_like_it() {
+    fn code_is_the_last_block_or_text_that_looks_like_code() {
         assert_eq!(python_in("Do it:\n```python\na = 1\n```\nor\n```python\nb = 2\n```\n").as_deref(), Some("b = 2"));
         assert_eq!(python_in("```\nx = 1\n```").as_deref(), Some("x = 1"));
         assert_eq!(python_in("```json\n{}\n```").as_deref(), None);

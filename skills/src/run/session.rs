@@ -57,7 +57,7 @@ fn files_in(sandbox: &Sandbox, directory: &str) -> Result<Vec<(String, Vec<u8>)>
     Ok(files)
 }
 
-/// What a run left for the next one.
+/// Files that a run stored for the next one.
 pub(super) fn left(sandbox: &Sandbox) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut left = files_in(sandbox, SESSION_OUT)?;
     left.extend(files_in(sandbox, FILES)?);

@@ -2,7 +2,7 @@
 
 use crate::lint::Severity;
 
-/// Where a pattern applies.
+/// The files to which a pattern applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Anywhere,

@@ -460,7 +460,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives every chunk its row, because other readers of the format treat a missing one as the end.
+    /// Creates a row for every chunk, because other readers of the format treat a missing one as the end.
     pub(super) fn fill_holes(&mut self) -> Result<(), Fault> {
         let mut sparse: Vec<(Ino, u64)> = self.sparse.drain().collect();
         self.hole_bytes = 0;

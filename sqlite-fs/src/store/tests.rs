@@ -35,7 +35,7 @@ impl Clock for Ticks {
 }
 
 #[test]
-fn readers_see_only_what_is_committed() {
+fn readers_see_only_committed_data() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
     transaction.fs().write("/a", b"one").unwrap();
@@ -53,7 +53,7 @@ fn readers_see_only_what_is_committed() {
 }
 
 #[test]
-fn a_reader_of_a_file_sees_only_what_is_committed() {
+fn a_reader_of_a_file_sees_only_committed_data() {
     let dir = tempfile::tempdir().unwrap();
     let database = Database::options().path(dir.path().join("a.db")).open().unwrap();
     let transaction = database.begin(None).unwrap();
@@ -267,7 +267,7 @@ fn a_savepoint_brings_back_files_and_held_ones() {
 }
 
 #[test]
-fn readdir_goes_on_where_it_stopped() {
+fn readdir_resumes_where_it_stopped() {
     let transaction = memory().begin(None).unwrap();
     for i in 0..25 {
         transaction.create(ROOT, &format!("f{i}"), 0o644, 0, 0).unwrap();
@@ -303,7 +303,7 @@ fn readdir_scans_a_range() {
 }
 
 #[test]
-fn the_quota_refuses_exactly_what_is_too_much() {
+fn the_quota_rejects_exactly_the_excess() {
     let quota = Quota { bytes: 100, file_size: 60, inodes: 4, name: 10, depth: 2, ..Quota::default() };
     let transaction = Database::options().quota(quota).open().unwrap().begin(None).unwrap();
     let a = file(&transaction, "a", &[1; 60]);
@@ -325,7 +325,7 @@ fn the_quota_refuses_exactly_what_is_too_much() {
 }
 
 #[test]
-fn changes_are_told_by_path() {
+fn a_transaction_lists_its_changes_by_path() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
     for name in ["/kept", "/edited", "/gone", "/old", "/mode"] {
@@ -375,7 +375,7 @@ fn keys_have_versions_and_times() {
 }
 
 #[test]
-fn keys_come_in_pages_of_bounded_size() {
+fn keys_are_listed_in_bounded_pages() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
     for key in ["a", "b:1", "b:22", "b:333", "b:4444", "c"] {

@@ -6,7 +6,7 @@ use sqlite_fs::{CallStatus, Compat, Export, Filter};
 use super::{Corpus, import, ino_of};
 
 #[test]
-fn an_export_for_localsandbox_has_its_layout_and_comes_back() {
+fn an_export_for_localsandbox_round_trips() {
     let corpus = Corpus::new();
     let (database, _) = import(&corpus.sound).unwrap();
     let transaction = database.begin(None).unwrap();

@@ -84,7 +84,7 @@ fn an_import_brings_every_version() {
 }
 
 #[test]
-fn a_past_that_does_not_fit_is_left_out_and_said_so() {
+fn a_past_that_does_not_fit_is_omitted_with_a_note() {
     let dir = tempfile::tempdir().unwrap();
     let (_, path) = exported(dir.path());
     let quota = Quota { past: 50_000, ..Quota::default() };
@@ -96,7 +96,7 @@ fn a_past_that_does_not_fit_is_left_out_and_said_so() {
 }
 
 #[test]
-fn a_digest_vouches_for_what_it_covers() {
+fn a_digest_verifies_the_covered_state() {
     const EVERYTHING: Export = Export { history: true, secrets: true };
     let dir = tempfile::tempdir().unwrap();
     let (database, path) = exported(dir.path());
@@ -116,7 +116,7 @@ fn a_digest_vouches_for_what_it_covers() {
 
 /// T-SNAP-02
 #[test]
-fn each_lie_about_the_past_is_refused() {
+fn each_false_row_of_the_past_is_rejected() {
     let lies = [
         ("UPDATE sandlite_version SET id=id+5 WHERE id=3", "version"),
         ("UPDATE sandlite_version SET id=-1 WHERE id=0", "version"),
@@ -183,7 +183,7 @@ fn each_lie_about_the_past_is_refused() {
 
 /// A file that another program wrote to, and that was not opened since.
 #[test]
-fn what_another_program_created_is_a_version_of_its_own() {
+fn files_created_by_another_program_are_a_separate_version() {
     let dir = tempfile::tempdir().unwrap();
     let (_, path) = exported(dir.path());
     Connection::open(&path)

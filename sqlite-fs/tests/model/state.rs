@@ -491,7 +491,7 @@ impl Model {
         state
     }
 
-    /// Everything below the root: its path, and what a version says of it.
+    /// Everything below the root: its path, and its state in a version.
     pub fn tree(&self) -> BTreeMap<String, (u64, u32, u32, Vec<u8>)> {
         let mut tree = BTreeMap::new();
         let mut todo = vec![(ROOT, String::new())];

@@ -143,7 +143,7 @@ fn sources(library: &Path) -> crate::Fallible<Vec<(String, Vec<u8>)>> {
     Ok(sources)
 }
 
-// What the interpreter's package says of everything linked into it, and the same for the modules that come from elsewhere.
+// The licenses that the interpreter's package lists for everything linked into it, and those of modules from elsewhere.
 fn licenses(package: &Path, more: &Path) -> crate::Fallible<String> {
     let linked = fs::read_to_string(package.join(LICENSES))?;
     let text = fs::read_to_string(more.join(MORE_LICENSE))?;
@@ -151,7 +151,7 @@ fn licenses(package: &Path, more: &Path) -> crate::Fallible<String> {
     Ok(format!(
         "{}\n\n## Modules of CPython's standard library from the package `{MORE_PACKAGE}`\n\n\
          {modules}: copyright the Python Software Foundation and the CPython developers, with changes by the RustPython \
-         project, under the PSF licence. They are in `{MORE}`, compiled to bytecode.\n\n```text\n{}\n```\n",
+         project, under the PSF license. They are in `{MORE}`, compiled to bytecode.\n\n```text\n{}\n```\n",
         linked.trim_end(),
         text.trim_end()
     ))

@@ -51,7 +51,7 @@ fn is_directory(path: &str) -> bool {
 /// Links that lead to links; Linux stops at the same number.
 const MAX_LINKS: usize = 40;
 
-/// `path` from `base` without links; `None` when there are too many of them, or `..` follows what is no directory.
+/// `path` from `base` without links; `None` when there are too many of them, or `..` follows something that is not a directory.
 fn resolved(base: &str, path: &str) -> Option<String> {
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{base}/{path}") };
     let mut left: Vec<String> = whole.split('/').rev().map(str::to_owned).collect();

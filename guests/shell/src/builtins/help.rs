@@ -31,7 +31,7 @@ const TEXTS: &[(&str, &str, &str)] = &[
         "Says how arguments are completed.",
     ),
     ("compopt", r"compopt [-o|+o option] [-DEI] [name ...]", "Changes completion options."),
-    ("continue", r"continue [n]", "Goes on with the next round of a loop."),
+    ("continue", r"continue [n]", "Continues with the next iteration of a loop."),
     (
         "declare",
         r"declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]",

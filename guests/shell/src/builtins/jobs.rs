@@ -311,7 +311,7 @@ fn wait_spec(shell: &mut Shell, spec: &str) -> (Waiting, Option<u32>) {
         let (_, status) = shell.jobs.past[at];
         return (Waiting::Ended(i32::from(status.shell_code())), Some(pid));
     }
-    // A process substitution is a child of ours that is no job.
+    // A process substitution is a child process that is not a job.
     if shell.last_background == Some(pid)
         && let Waiting::Ended(status) = wait_pid(shell, pid)
     {

@@ -183,7 +183,7 @@ fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &
 
 fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'_>, out: &mut Printed) -> Option<&'f [u8]> {
     let (mut spec, mut rest) = Conversion::flags(text);
-    // C's library refuses a conversion that is wider than its numbers, and bash goes on without it.
+    // C's library refuses a conversion that is wider than its numbers, and bash continues without it.
     let mut refused = false;
     match number(shell, &mut rest, arguments) {
         Size::Given(width) => {

@@ -86,7 +86,7 @@ impl Shell {
         (status & 0xff) as u8
     }
 
-    /// Lets `>(…)` read to the end. Outside, such a process goes on when its shell has ended, and whoever reads the output waits for
+    /// Lets `>(…)` read to the end. Outside, such a process continues when its shell has ended, and the reader of the output waits for
     /// it too; here the last process takes all others with it.
     fn wait_for_readers(&mut self) {
         let readers = std::mem::take(&mut self.readers);

@@ -240,7 +240,7 @@ impl Shell {
         Ok(Subscript::Number(self.evaluate_subscript(word)?))
     }
 
-    /// The number of an indexed array's subscript, in which single quotes are no quotes.
+    /// The number of an indexed array's subscript, in which single quotes are not special.
     pub(crate) fn evaluate_subscript(&mut self, word: &Word) -> Done<i64> {
         let quoted = |part: &Part| matches!(part, Part::Quoted(_, QuoteStyle::Single | QuoteStyle::AnsiC));
         let abandon = |shell: &Self, flow| if let Flow::Discard(_) = flow { shell.abandon() } else { flow };

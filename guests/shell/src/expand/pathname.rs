@@ -27,7 +27,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The files that a pattern names, sorted; `None` when it is no pattern.
+    /// The files that a pattern names, sorted; `None` if it is not a pattern.
     pub(crate) fn glob(&mut self, pieces: &[Piece<'_>]) -> Option<Vec<String>> {
         let ignore: Vec<String> = match self.get("GLOBIGNORE") {
             Some(text) if !text.is_empty() => split_patterns(&text),

@@ -31,7 +31,7 @@ impl Shell {
             if at_start && rest.starts_with('~') {
                 let end = rest.find(|c| c == '/' || colons && c == ':');
                 let user = rest.get(1..end.unwrap_or(rest.len())).unwrap_or_default();
-                // A prefix that goes on into a quoted or expanded part is none.
+                // A prefix that continues into a quoted or expanded part does not count.
                 if (end.is_some() || !followed)
                     && let Some(home) = self.home_of(user)
                 {

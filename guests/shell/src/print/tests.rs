@@ -36,7 +36,7 @@ fn what_is_printed_is_read_back_as_the_same() {
                 }
                 let again = Parser::new(&text, Options::default()).all().expect("well-formed");
                 let Some(Command::Function(again)) = again.items.first().and_then(|i| i.and_or.first.commands.first()) else {
-                    panic!("{text} is no function");
+                    panic!("{text} is not a function");
                 };
                 assert_eq!(super::function(again), text);
             }

@@ -108,7 +108,7 @@ fn hexadecimal(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, most: usize
     (value, count)
 }
 
-/// UTF-8 as bash writes it: also for numbers that are no characters.
+/// UTF-8 as bash writes it: also for numbers that are not characters.
 fn push_code_point(out: &mut Vec<u8>, value: u32) {
     let tail = |shift: u32| 0x80 | ((value >> shift) & 0x3f) as u8;
     match value {

@@ -13,7 +13,7 @@ pub struct SyntaxError {
     pub second: Option<String>,
     /// More text could have made it right: an interactive shell asks for another line.
     pub incomplete: bool,
-    /// bash drops this line and goes on with the next one (errors inside `a=( … )`).
+    /// bash drops this line and continues with the next one (errors inside `a=( … )`).
     pub recoverable: bool,
     /// The exit status of a `bash -c` that ends with it (a script's is 2 where this is 127).
     pub status: u8,
@@ -59,7 +59,7 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// Something odd that bash mentions and goes on.
+/// A warning, after which bash continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The line on which it was noticed.

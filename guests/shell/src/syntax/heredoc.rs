@@ -14,7 +14,7 @@ use super::{Parsed, Parser, Warning};
 pub(super) struct Pending {
     named: VecDeque<Named>,
     bodies: VecDeque<Rc<Word>>,
-    /// Lines read ahead of their turn: from the newline at the first position, reading goes on at the second.
+    /// Lines read ahead of their turn: from the newline at the first position, reading continues at the second.
     ahead: Option<(usize, usize)>,
 }
 

@@ -97,7 +97,7 @@ fn first(source: &str) -> SimpleCommand {
     let list = Parser::new(source, Options::default()).all().expect("well-formed");
     match list.items.into_iter().next().and_then(|item| item.and_or.first.commands.into_iter().next()) {
         Some(Command::Simple(simple)) => simple,
-        other => panic!("{other:?} is no simple command"),
+        other => panic!("{other:?} is not a simple command"),
     }
 }
 

@@ -177,7 +177,7 @@ fn read(archive: &[u8]) -> Option<Vec<Member>> {
                 long = content;
                 continue;
             }
-            // The symbol table: whoever links makes a new one.
+            // The symbol table: a linker creates a new one.
             b"/" | b"/SYM64/" | b"__.SYMDEF" => continue,
             _ if name.starts_with(b"#1/") => {
                 let length: usize = number(&name[3..], 10)?;

@@ -98,7 +98,7 @@ fn compress_xz(input: &mut impl Read, output: &mut impl Write, level: u32, check
     Ok(())
 }
 
-/// A stream whose beginning is no beginning: says so when it is read.
+/// A stream with an invalid header: reading it fails.
 struct Broken(Option<std_io::Error>);
 
 impl Read for Broken {

@@ -14,7 +14,7 @@ const WANT: u32 = u32::MAX;
 const END: u32 = u32::MAX - 1;
 const WRONG: u32 = u32::MAX - 2;
 
-/// A piece longer than this is no piece.
+/// A piece longer than this is invalid.
 const LONGEST: usize = 64 << 20;
 
 /// `sandlite-decoder FORMAT`.
@@ -124,7 +124,7 @@ impl<R: Read, W: Write> Read for Pieces<'_, R, W> {
 mod tests {
     use super::*;
 
-    /// What is said of `stream`, sent in pieces of `size` bytes.
+    /// The result for `stream`, sent in pieces of `size` bytes.
     fn said(format: &str, stream: &[u8], size: usize) -> Vec<u8> {
         let mut input = Vec::new();
         for piece in stream.chunks(size).chain([&[][..]]) {

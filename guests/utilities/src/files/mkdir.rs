@@ -54,7 +54,7 @@ pub fn mkdir(args: Args) -> Outcome {
     Ok(status)
 }
 
-/// Makes a directory and those above it; tells whether the last one is new, or which one could not be made.
+/// Makes a directory and those above it; returns whether the last one is new, or the one that could not be created.
 pub fn make_parents(path: &Path, verbose: bool, out: &mut Output) -> Result<bool, (PathBuf, io::Error)> {
     let is_directory = |path: &Path| sys::stat(path, true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR);
     if is_directory(path) {

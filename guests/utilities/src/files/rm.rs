@@ -134,7 +134,7 @@ impl Job {
         }
     }
 
-    /// Removes one thing; tells whether it is gone.
+    /// Removes one entry; returns whether it was removed.
     fn remove(&mut self, path: &Path, stat: &sys::Stat) -> bool {
         if stat.kind() == sys::stat::S_IFDIR {
             return self.remove_directory(path, stat);

@@ -248,7 +248,7 @@ impl Job {
         }
     }
 
-    /// What can be said of the one file system there is: its names and blocks, not its size.
+    /// The known attributes of the only file system: its names and blocks, not its size.
     fn system_value(&self, letter: u8, file: &OsStr) -> Value {
         let number = |value: u64| Value::Number(value.to_string());
         match letter {

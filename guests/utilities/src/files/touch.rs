@@ -30,7 +30,7 @@ pub fn set_times(path: &Path, access: Option<i64>, modification: Option<i64>, fo
 }
 
 fn stamps(access: Option<i64>, modification: Option<i64>) -> Timestamps {
-    // The value that tells the system to leave a time alone, the same on Linux; wasi-libc's is another.
+    // The value that leaves a time unchanged, the same on Linux; wasi-libc's is another.
     let omit = rustix::fs::UTIME_OMIT;
     let time = |nanoseconds: Option<i64>| match nanoseconds {
         Some(value) => Timespec { tv_sec: value.div_euclid(1_000_000_000), tv_nsec: value.rem_euclid(1_000_000_000) as _ },

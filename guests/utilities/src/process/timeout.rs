@@ -66,7 +66,7 @@ pub fn main(args: Args) -> Outcome {
     if let WaitStatus::Signaled(fatal) = status
         && (fatal == Signal::KILL || !timed_out)
     {
-        // Whoever waits for this process shall see how the command ended.
+        // The parent of this process must see how the command ended.
         let _ = sys::signal_action(fatal, sys::Disposition::Default);
         let own = i32::try_from(sys::process_ids()[0]).unwrap_or(0);
         let _ = sys::kill(own, Some(fatal));

@@ -1,4 +1,4 @@
-//! `tput`, `clear` and `reset`: what a terminal is told.
+//! `tput`, `clear` and `reset`: control sequences for a terminal.
 
 use std::ffi::OsString;
 

@@ -320,7 +320,7 @@ fn base(words: &[Word], at: usize) -> i64 {
     cost
 }
 
-/// Goes on to a column, with tabs where the input had some.
+/// Advances to a column, with tabs where the input had some.
 fn space(column: &mut usize, target: usize, tabs: bool, out: &mut Output) {
     let stop = target / TAB * TAB;
     if tabs && *column + 1 < stop {

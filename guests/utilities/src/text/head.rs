@@ -162,7 +162,7 @@ fn first_lines(mut input: Descriptor, mut count: u64, delimiter: u8, out: &mut O
             buffer.resize(BLOCK, 0);
         }
         if end < n {
-            // The next reader of the same file goes on right after the last line.
+            // The next reader of the same file continues right after the last line.
             let back = i64::try_from(n - end).unwrap_or(0);
             let _ = sys::seek_current(input.fd(), -back);
         }

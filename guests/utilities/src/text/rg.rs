@@ -96,7 +96,7 @@ fn run(args: &[OsString]) -> Result<i32, String> {
     })
 }
 
-/// A reader that went away is no failure of `rg`.
+/// A closed pipe is not a failure of `rg`.
 fn written(result: io::Result<()>) -> Result<(), String> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(described(&error)),

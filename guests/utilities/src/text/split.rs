@@ -38,9 +38,9 @@ const SPEC: Spec = Spec {
 enum Cut {
     /// Every so many lines.
     Lines(u64),
-    /// Every so many bytes.
+    /// Every this many bytes.
     Bytes(u64),
-    /// Every so many bytes of whole lines.
+    /// Every this many bytes of whole lines.
     LineBytes(u64),
     /// Into so many parts, or one of them for standard output.
     Chunks(Chunk, u64, Option<u64>),

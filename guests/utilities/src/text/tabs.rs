@@ -4,7 +4,7 @@ use crate::options::{self, Given, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, each_line, fail, os};
 use crate::quote;
 
-/// Where tabs lead: a list of stops, and how it goes on.
+/// Where tabs lead: a list of stops, and how it continues.
 struct Stops {
     list: Vec<usize>,
     /// Every so many columns after the list; 0: none.

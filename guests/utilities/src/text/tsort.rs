@@ -59,7 +59,7 @@ pub fn main(args: Args) -> Outcome {
         warn(format!("{shown}: input contains a loop:"));
         let members = cycle(&after, &done, &before);
         members.iter().for_each(|&at| warn(String::from_utf8_lossy(names[at])));
-        // One edge of the loop goes, and the walk goes on.
+        // One edge of the loop is removed, and the walk continues.
         let (from, to) = (members[members.len() - 1], members[0]);
         if let Some(at) = after[from].iter().position(|next| *next == to) {
             after[from].remove(at);

@@ -201,7 +201,7 @@ fn c_array(data: &[u8], name: Option<&[u8]>, upper: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Turns a dump into bytes again. Two characters that are no digits end a line's digits; one only ends the byte it is in.
+/// Turns a dump into bytes again. Two characters that are not digits end a line's digits; one only ends the byte it is in.
 fn revert(text: &[u8], plain: bool, columns: usize, out: &mut Vec<u8>) {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let decode = |digits: &[u8], most: usize, out: &mut Vec<u8>| {

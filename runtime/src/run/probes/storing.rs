@@ -78,7 +78,7 @@ fn t_dos_02_time_to_store_the_changes_is_reserved_while_the_command_runs() {
 // The state before the command is unchanged, even if the command changed all of it, and the library calls recorded with it are
 // not lost.
 #[test]
-fn t_dos_07_a_rollback_needs_no_memory_for_what_was_there() {
+fn t_dos_07_a_rollback_needs_no_memory_for_the_previous_content() {
     let directory = tempfile::tempdir().unwrap();
     let sandbox = in_a_file(&directory);
     let fill = |command: Command, byte: u8, code: u8| {

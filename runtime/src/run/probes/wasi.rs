@@ -106,7 +106,7 @@ fn matches(output: &Output, class: Class) -> bool {
 
 // T-ISO-01, T-ISO-02, T-ISO-05, T-DOS-01, T-DOS-02, T-DOS-03, T-DOS-07, T-DOS-09, T-DOS-10, T-DOS-11, T-DOS-12.
 #[test]
-fn t_dos_10_hostile_modules_come_to_their_class_under_every_preset() {
+fn t_dos_10_hostile_modules_end_as_expected_under_every_preset() {
     let host = Host::builder().build().unwrap();
     let mut wrong = Vec::new();
     for preset in [Preset::Strict, Preset::Normal, Preset::Permissive] {

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_seen_by_its_author_alone() {
+    fn a_row_is_visible_only_to_its_author() {
         let (ann, bob) = (hiding().viewed("ann", vec!["x".to_owned()]).unwrap(), hiding().viewed("bob", Vec::new()).unwrap());
         let less = hiding().viewed("ann", Vec::new()).unwrap();
         let mark = ann.mark();

@@ -100,7 +100,7 @@ impl Class {
     }
 }
 
-/// What the path of a directory implies for the paths below it.
+/// The state of a directory: the effect of its path on the paths below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     /// Rules that can still match, and the component to compare with the next name.
@@ -469,7 +469,7 @@ mod tests {
     const WRITE: &str = "access = \"write\"";
 
     #[test]
-    fn a_rule_counts_for_a_directory_and_what_is_below() {
+    fn a_rule_applies_to_a_directory_and_everything_below() {
         check(&[("/a", READ)], &[("/a", Read), ("/a/b/c", Read), ("/ab", Write), ("/b/a", Write)]);
         check(&[("/a/**", READ)], &[("/a", Write), ("/a/b", Read), ("/a/b/c", Read)]);
         check(&[("/a", "access = \"read\"\ninherit = false")], &[("/a", Read), ("/a/b", Write)]);
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn below_a_hidden_directory_nothing_is_seen_but_what_a_later_rule_spells_out() {
+    fn below_a_hidden_directory_only_literal_paths_of_later_rules_are_visible() {
         check(&[("/**", HIDE), ("/work/src/**", WRITE)], &[("/work/src/a", Write), ("/work/other", Hidden), ("/etc", Hidden)]);
         let rules = compiled(&[("/**", HIDE), ("/work/src/**", WRITE)]);
         let root = |rules: &Rules| rules.prepare(rules.root().clone());

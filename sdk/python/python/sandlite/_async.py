@@ -1,4 +1,4 @@
-"""The sandbox for ``asyncio``: canceling a call kills its command."""
+"""The sandbox for ``asyncio``: cancelling a call kills its command."""
 
 from __future__ import annotations
 
@@ -386,7 +386,7 @@ class AsyncSandbox:
     >>> result.stdout
     '7\\n'
 
-    ``box = await AsyncSandbox()`` works too. Each call runs on a thread of the native half; canceling it kills its command and waits for
+    ``box = await AsyncSandbox()`` works too. Each call runs on a thread of the native half; cancelling it kills its command and waits for
     its end. ``async`` tools and an ``async`` ``approve`` run in the loop that opened the sandbox.
     """
 
@@ -495,7 +495,7 @@ class AsyncSandbox:
         self._opened = await _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout, asyncio.get_running_loop()))
 
     async def confirm_mcp(self, name: str) -> None:
-        """Confirms what an MCP server says of its tools now: those that have changed since they were granted are on again.
+        """Confirms the current descriptions of an MCP server's tools: tools that have changed since they were granted are enabled again.
 
         >>> await box.confirm_mcp("files")  # doctest: +SKIP
         """

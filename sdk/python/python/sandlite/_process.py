@@ -342,7 +342,7 @@ async def _end(ended: _Ended, timeout: Optional[float]) -> Result:
 class AsyncProcess:
     """:class:`Process` for ``asyncio``, as returned by :meth:`AsyncSandbox.start`. Leaving an ``async with`` block kills it.
 
-    Canceling a call does not: only :meth:`kill` ends the command."""
+    Cancelling a call does not: only :meth:`kill` ends the command."""
 
     def __init__(self, running: Running, command: str) -> None:
         self._running = running
@@ -419,7 +419,7 @@ class AsyncProcess:
 class AsyncStream:
     """:class:`Stream` for ``asyncio``, as returned by :meth:`AsyncSandbox.stream`: ``async for chunk in stream``.
 
-    Canceling the loop kills the command."""
+    Cancelling the loop kills the command."""
 
     def __init__(self, start: Callable[[], Running], command: str) -> None:
         self._start = start

@@ -36,7 +36,7 @@ class McpTool:
     tool: str
     #: Its name in the Python module of the server.
     function: str
-    #: A digest of what the server says of it.
+    #: A digest of its description.
     digest: str
     #: Why it cannot be called; ``None`` if it can.
     off: Optional[str] = None

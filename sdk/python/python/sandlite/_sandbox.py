@@ -363,8 +363,8 @@ class Sandbox:
     ``mcp_servers`` are servers of the Model Context Protocol whose tools the sandbox may call: by name
     ``{"command": "npx", "args": […], "env": {…}}`` or ``{"url": "http://…", "headers": {…}}``, or a file of that format. The client runs
     here; inside, a server is a module (``from servers.NAME import TOOL``), ``/servers/NAME/SKILL.md`` and the command ``mcp NAME TOOL JSON``.
-    ``approve`` decides about these calls too. What a server says of its tools is pinned with the sandbox: a tool that says something else
-    later is off until :meth:`confirm_mcp`.
+    ``approve`` decides about these calls too. The descriptions of a server's tools are pinned in the sandbox: a tool whose description changes
+    later is disabled until :meth:`confirm_mcp`.
 
     One command or change runs at a time; others wait for their turn. Reading never waits and returns the last committed state, so any
     number of threads and processes can read while one writes. Calls release the interpreter lock, and Ctrl-C kills a running command.
@@ -465,7 +465,7 @@ class Sandbox:
         self._native = _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout))
 
     def confirm_mcp(self, name: str) -> None:
-        """Confirms what an MCP server says of its tools now: those that have changed since they were granted are on again.
+        """Confirms the current descriptions of an MCP server's tools: tools that have changed since they were granted are enabled again.
 
         >>> box.confirm_mcp("files")  # doctest: +SKIP
         """

@@ -86,7 +86,7 @@ def call(
 async def acall(
     box: AnySandbox, name: str, given: Union[str, Mapping[str, Any], None], session: Optional[str] = None
 ) -> Answer:
-    """Same for an :class:`AsyncSandbox`: canceling it kills the command. A synchronous sandbox runs on another thread."""
+    """Same for an :class:`AsyncSandbox`: cancelling it kills the command. A synchronous sandbox runs on another thread."""
     if isinstance(box, Sandbox):
         import asyncio
 

@@ -97,7 +97,7 @@ class SandliteWorkspace:
             assert self._directory is not None
             path = (self._directory / f"{uuid.uuid4().hex}.db").absolute()
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Before anything that can fail or be canceled, so that the holder of the ref finds the existing data.
+            # Before anything that can fail or be cancelled, so that the holder of the ref finds the existing data.
             self._ref = WorkspaceRef(provider=PROVIDER, id=str(path))
         else:
             path = Path(self._ref.id)

@@ -6,7 +6,7 @@
 >>> backend = SandliteBackend(Sandbox("agent.db"))
 >>> agent = create_deep_agent(model=…, backend=backend)
 
-File tools work on the database directly, without a process for each call; ``execute`` runs bash. A canceled call is killed.
+File tools work on the database directly, without a process for each call; ``execute`` runs bash. A cancelled call is killed.
 """
 
 from __future__ import annotations

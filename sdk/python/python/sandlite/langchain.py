@@ -7,7 +7,7 @@
 ['bash', 'python']
 
 Pass them to ``model.bind_tools(tools)`` or to an agent. A :class:`~sandlite.Sandbox` supports ``invoke`` and ``ainvoke``; an
-:class:`~sandlite.AsyncSandbox` supports ``ainvoke``, and a canceled call is killed.
+:class:`~sandlite.AsyncSandbox` supports ``ainvoke``, and a cancelled call is killed.
 """
 
 from __future__ import annotations

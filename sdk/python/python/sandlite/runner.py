@@ -288,7 +288,7 @@ class Runner:
                 answer = _do(want)
 
     async def arun(self, prompt: str) -> Outcome:
-        """:meth:`run` for ``asyncio``. Canceling it kills a running command."""
+        """:meth:`run` for ``asyncio``. Cancelling it kills a running command."""
         outcome = None
         async for event in self.astream(prompt):
             # One that failed is false.

@@ -349,7 +349,7 @@ class Skills:
         session: Optional[str] = None,
         check: bool = False,
     ) -> SkillResult:
-        """Same, for ``asyncio``: canceling it ends the run.
+        """Same, for ``asyncio``: cancelling it ends the run.
 
         >>> (await skills.arun("double", {"n": 5})).output
         {'n': 10}

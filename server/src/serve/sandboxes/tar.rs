@@ -238,7 +238,7 @@ fn inside(path: &str, target: String) -> Result<String, String> {
     if leads_out { refuse(format_args!("the link `{}` leads out of the directory", shown(path))) } else { Ok(target) }
 }
 
-/// What extended headers say of the entry that follows.
+/// Values of extended headers for the entry that follows.
 #[derive(Default)]
 struct Long {
     path: Option<String>,

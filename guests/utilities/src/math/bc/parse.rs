@@ -189,12 +189,12 @@ impl Parser {
         *self.peek() == Token::End
     }
 
-    /// The line the reader stands at, counted from 0; a statement that a newline cut short is told at the next.
+    /// The line the reader stands at, counted from 0; an error in a statement that a newline cut short is reported at the next.
     pub fn line(&self) -> usize {
         self.tokens[..(self.at + 1).min(self.tokens.len())].iter().filter(|token| **token == Token::Newline).count()
     }
 
-    /// After an error: goes on at the next line.
+    /// After an error: continues at the next line.
     pub fn recover(&mut self) {
         while !matches!(self.peek(), Token::Newline | Token::End) {
             self.at += 1;

@@ -53,7 +53,7 @@ pub struct Value {
     places: usize,
 }
 
-/// Why a text is no number here.
+/// The reason why a text is not a valid number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     Number,

@@ -376,7 +376,7 @@ fn general_head(key: &[u8]) -> u64 {
             let value = if value == 0.0 { 0.0 } else { value };
             let bits = value.to_bits();
             let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-            // Past the two that are no numbers; no finite value comes near the end.
+            // Past the two that are not numbers; no finite value comes near the end.
             ordered.saturating_add(2)
         }
     }

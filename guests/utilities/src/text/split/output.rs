@@ -178,7 +178,7 @@ impl Outputs {
 
 /// Starts a shell with the command; gives the descriptor it reads from, and its pid.
 fn start(command: &[u8], name: &[u8]) -> std::io::Result<(Descriptor, u32)> {
-    // A command that stops reading is no trouble of ours.
+    // A command that stops reading is not an error of `split`.
     sys::signal_action(sys::Signal::PIPE, sys::Disposition::Ignore)?;
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let [read, write] = sys::pipe()?;
