@@ -84,8 +84,8 @@ pub(crate) fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
     }
     let fields = PyDict::new(py);
     fields.set_item(intern!(py, "exit_code"), exit_code)?;
-    fields.set_item(intern!(py, "stdout_bytes"), bytes(py, stdout))?;
-    fields.set_item(intern!(py, "stderr_bytes"), bytes(py, stderr))?;
+    fields.set_item(intern!(py, "stdout_bytes"), PyBytes::new(py, &stdout))?;
+    fields.set_item(intern!(py, "stderr_bytes"), PyBytes::new(py, &stderr))?;
     fields.set_item(intern!(py, "truncated"), truncated)?;
     fields.set_item(intern!(py, "duration"), usage.wall.as_secs_f64())?;
     fields.set_item(intern!(py, "run"), run)?;
@@ -97,11 +97,6 @@ pub(crate) fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
     fields.set_item(intern!(py, "text"), text)?;
     fields.set_item(intern!(py, "images"), PyTuple::new(py, images.into_iter().map(|image| (image.mime, image.data)))?)?;
     fields.into_py_any(py)
-}
-
-// Takes the output, so that it is freed as soon as Python has its copy.
-fn bytes(py: Python<'_>, output: Vec<u8>) -> Bound<'_, PyBytes> {
-    PyBytes::new(py, &output)
 }
 
 fn limit_fields(py: Python<'_>, limit: Limit) -> PyResult<Bound<'_, PyDict>> {
