@@ -25,6 +25,9 @@ use language::Conversation;
 /// Number of earlier commands that the arrow keys reach.
 const REMEMBERED: usize = 500;
 
+/// Clears the screen and what was scrolled off it.
+const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
+
 /// The language of the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tongue {
@@ -111,6 +114,13 @@ fn talk(
             Typed::Nothing => continue,
             Typed::End => return Ok(code),
         };
+        // A guest cannot do this: its control sequences are made harmless.
+        if tongue == Tongue::Bash && text.trim() == "clear" {
+            write!(terminal, "{CLEAR}")?;
+            terminal.flush()?;
+            code = Code::Success;
+            continue;
+        }
         terminal.suspend_raw_mode()?;
         code = obey(conversation, &text, &options, &keyboard, &interrupts, printer)?;
         // The initial directory and variables. Later commands continue from the state that the first one left.

@@ -178,11 +178,11 @@ impl Connection {
                     () = tokio::time::sleep(LOOK) => {}
                 }
                 if is_over() {
-                    let cancelled = CancelledNotificationParam::new(Some(id), Some("the command is over".to_owned()));
+                    let cancelled = CancelledNotificationParam::new(Some(id), Some("the command has ended".to_owned()));
                     let cancelled = ClientNotification::CancelledNotification(CancelledNotification::new(cancelled));
                     // There is nobody left to tell that this failed.
                     drop(peer.send_notification(cancelled).await);
-                    return Err(Failure::Said("the command is over".to_owned()));
+                    return Err(Failure::Said("the command has ended".to_owned()));
                 }
             }
         }

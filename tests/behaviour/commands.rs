@@ -278,6 +278,7 @@ fn time_that_a_person_takes_is_not_the_command_s_and_has_an_end_of_its_own() {
     let too_slow = run(ask(100, 2_000));
     let reached = too_slow.status.limit().expect("the pause has an end");
     assert_eq!((reached.limit, reached.used.as_str()), (LimitName::Wall, "100 ms of waiting for approval"));
+    assert_eq!(reached.hint(), "decide about the call sooner, or allow more time for approval");
     assert!(too_slow.usage.wall < Duration::from_millis(1_500), "{:?}", too_slow.usage.wall);
 }
 

@@ -309,6 +309,20 @@ fn bash_remembers_from_line_to_line() {
 }
 
 #[test]
+fn clear_clears_the_screen() {
+    let (mut bash, _directory) = terminal("sandlite bash");
+    bash.expect("$ ");
+    bash.press("clear\r");
+    bash.expect("\x1b[H\x1b[2J\x1b[3J");
+    bash.expect("$ ");
+    // A command that only contains it is a guest's.
+    bash.press("clear; echo on\r");
+    bash.expect("\u{fffd}[H\u{fffd}[2J\u{fffd}[3Jon\r\n");
+    bash.press("\x04");
+    assert_eq!(bash.end().1, 0);
+}
+
+#[test]
 fn keys_edit_recall_search_and_complete() {
     let (mut bash, _directory) = terminal("sandlite --db agent.db bash");
     bash.expect("$ ");

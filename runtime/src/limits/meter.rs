@@ -8,6 +8,7 @@ use presets::{ByteSize, LimitName, Limits, WallTime};
 
 use super::LimitReached;
 use super::pauses::{Pause, Pauses};
+use super::reached::APPROVAL;
 use crate::clock;
 
 /// Output that a command may print when no memory is left, in total and at once, for the error messages of its processes.
@@ -176,7 +177,7 @@ impl Meter {
             return Ok(());
         }
         if let Some(longest) = self.pauses.longest() {
-            let used = format!("{} of waiting for approval", whole_millis(longest));
+            let used = format!("{} {APPROVAL}", whole_millis(longest));
             return Err(self.reach(LimitName::Wall, whole_millis(longest).to_string(), used));
         }
         let reserved = whole_millis(self.reserved());

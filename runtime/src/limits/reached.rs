@@ -4,6 +4,9 @@ use std::fmt;
 
 use presets::LimitName;
 
+/// How the used amount ends if a person did not decide in time.
+pub(super) const APPROVAL: &str = "of waiting for approval";
+
 /// A limit reached by a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitReached {
@@ -23,6 +26,7 @@ impl LimitReached {
     pub fn hint(&self) -> &'static str {
         match self.limit {
             LimitName::Compute => "do less work per command, or use a preset with more `compute`",
+            LimitName::Wall if self.used.ends_with(APPROVAL) => "decide about the call sooner, or allow more time for approval",
             LimitName::Wall => "split the work into several commands, or use a preset with a longer `wall` time",
             LimitName::Memory => "process the data in pieces, store the sandbox in a file, or use a preset with more `memory`",
             LimitName::Output => "write the output to a file and read the part you need",

@@ -74,7 +74,7 @@ impl Mcp {
                 };
                 gate::with_python(ask).unwrap_or_else(|| Err("the program is at its end".to_owned()))?;
                 // A person may have taken longer than the command had: nothing is begun for nobody.
-                if context.is_over() { Err("the command is over".to_owned()) } else { Ok(()) }
+                if context.is_over() { Err("the command has ended".to_owned()) } else { Ok(()) }
             });
             approve
         });

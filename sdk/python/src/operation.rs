@@ -1,9 +1,14 @@
 //! The results of operations, and the actions by name.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use pyo3::IntoPyObjectExt as _;
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use runtime::actions::{Action, Answer, Context, Ran, RunOptions, find, quoted};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use runtime::actions::{Action, Answer, Context, Limit, Ran, RunOptions, find, quoted};
 use runtime::{Command, Error, JsonSchema, Output, Sandbox};
 use serde_json::{Value, json};
 
@@ -61,11 +66,47 @@ pub(crate) fn schema_complaint(schema: &str, value: Option<&str>) -> Option<Stri
     check().err()
 }
 
-/// Converts the result of a command: the streams as bytes, the rest as JSON.
+/// Converts the result of a command: the fields of Python's `Result`, in which `value` is JSON and images are base64.
 pub(crate) fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
     let (stdout, stderr) = (std::mem::take(&mut output.stdout), std::mem::take(&mut output.stderr));
-    let rest = json(&Ran::new(&output, false)).map_err(|error| errors::raise(py, &error))?;
-    (PyBytes::new(py, &stdout), PyBytes::new(py, &stderr), rest).into_py_any(py)
+    let Ran { exit_code, truncated, limit, usage, run, restarted, notes, value, text, images, .. } = Ran::new(&output, false);
+    let used = PyDict::new(py);
+    for (name, amount) in [
+        (intern!(py, "fuel"), usage.fuel),
+        (intern!(py, "memory_peak"), usage.memory_peak),
+        (intern!(py, "output"), usage.output),
+        (intern!(py, "commands"), usage.commands),
+        (intern!(py, "processes"), usage.processes),
+        (intern!(py, "bytes_read"), usage.bytes_read),
+        (intern!(py, "bytes_written"), usage.bytes_written),
+    ] {
+        used.set_item(name, amount)?;
+    }
+    let fields = PyDict::new(py);
+    fields.set_item(intern!(py, "exit_code"), exit_code)?;
+    fields.set_item(intern!(py, "stdout_bytes"), PyBytes::new(py, &stdout))?;
+    fields.set_item(intern!(py, "stderr_bytes"), PyBytes::new(py, &stderr))?;
+    fields.set_item(intern!(py, "truncated"), truncated)?;
+    fields.set_item(intern!(py, "duration"), usage.wall.as_secs_f64())?;
+    fields.set_item(intern!(py, "run"), run)?;
+    fields.set_item(intern!(py, "usage"), used)?;
+    fields.set_item(intern!(py, "limit"), limit.map(|limit| limit_fields(py, limit)).transpose()?)?;
+    fields.set_item(intern!(py, "restarted"), restarted)?;
+    fields.set_item(intern!(py, "notes"), PyTuple::new(py, notes)?)?;
+    fields.set_item(intern!(py, "value"), value.map(|value| value.to_string()))?;
+    fields.set_item(intern!(py, "text"), text)?;
+    fields.set_item(intern!(py, "images"), PyTuple::new(py, images.into_iter().map(|image| (image.mime, image.data)))?)?;
+    fields.into_py_any(py)
+}
+
+fn limit_fields(py: Python<'_>, limit: Limit) -> PyResult<Bound<'_, PyDict>> {
+    let fields = PyDict::new(py);
+    let Limit { name, value, used, hint, message, rolled_back } = limit;
+    for (key, text) in [("name", name), ("value", value), ("used", used), ("hint", hint), ("message", message)] {
+        fields.set_item(key, text)?;
+    }
+    fields.set_item("rolled_back", rolled_back)?;
+    Ok(fields)
 }
 
 /// Returns every action, as JSON.
@@ -104,22 +145,36 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::Invalid(format!("not JSON: {error}")))
 }
 
+/// The options of a command: session, directory, environment, timeout in seconds, rollback on failure, seed, recording.
+pub(crate) type OptionParts =
+    (Option<String>, Option<String>, Option<BTreeMap<String, String>>, Option<f64>, bool, Option<u64>, bool);
+
+/// Longer than any limit, in seconds.
+const LONGEST: f64 = 1e9;
+
 /// Converts a command and its options from Python.
 pub(crate) fn command(
-    py: Python<'_>,
     kind: &str,
     text: String,
-    options: &str,
+    options: OptionParts,
     stdin: Option<Vec<u8>>,
     echo: bool,
 ) -> PyResult<(Command, RunOptions)> {
-    let options: RunOptions =
-        serde_json::from_str(options).map_err(|error| errors::raise(py, &Error::Invalid(format!("invalid options: {error}"))))?;
+    let (session, cwd, env, timeout, rollback_on_failure, seed, record) = options;
+    let timeout_ms = timeout.map(milliseconds).transpose()?;
+    let env = env.unwrap_or_default();
+    let options = RunOptions { cwd, env, stdin: None, timeout_ms, rollback_on_failure, session, seed, record };
     let mut command = if kind == "python" { Command::python(text) } else { Command::bash(text) };
     if let Some(bytes) = stdin {
         command = command.stdin(bytes);
     }
     Ok((if echo { command.echo() } else { command }, options))
+}
+
+fn milliseconds(seconds: f64) -> PyResult<u64> {
+    let time = Duration::try_from_secs_f64(seconds.clamp(0.0, LONGEST));
+    let time = time.map_err(|_| PyValueError::new_err(format!("invalid timeout: {seconds} is not a number of seconds")))?;
+    Ok(u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
 }
 
 /// Performs an operation that takes no turn: at once, or with a completion callback.

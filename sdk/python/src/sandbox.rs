@@ -17,7 +17,7 @@ use crate::engine::host;
 use crate::host_tools::{self, ToolParts};
 use crate::mcp::McpParts;
 use crate::mounts::MountParts;
-use crate::operation::{Done, act, command, json, short};
+use crate::operation::{Done, OptionParts, act, command, json, short};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
 use crate::trees::{self, Form, absolute};
@@ -169,6 +169,9 @@ impl NativeSandbox {
                 builder = builder.policy(policy);
             }
             if let Some(path) = db {
+                if read_only && let Err(source) = path.metadata() {
+                    return Err(Error::HostFile { path, source });
+                }
                 builder = builder.database(path);
             }
             if let Some(path) = snapshot {
@@ -208,7 +211,7 @@ impl NativeSandbox {
         }
     }
 
-    /// Runs bash or Python; `options` is a `RunOptions` as JSON.
+    /// Runs bash or Python.
     #[pyo3(signature = (kind, text, options, stdin, done=None, echo=false))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn run(
@@ -216,13 +219,13 @@ impl NativeSandbox {
         py: Python<'_>,
         kind: &str,
         text: String,
-        options: &str,
+        options: OptionParts,
         stdin: Option<Vec<u8>>,
         done: Option<Py<PyAny>>,
         echo: bool,
     ) -> PyResult<Py<PyAny>> {
         let sandbox = self.get_for_change(py)?;
-        let (command, options) = command(py, kind, text, options, stdin, echo)?;
+        let (command, options) = command(kind, text, options, stdin, echo)?;
         let cancel = command.cancel();
         let work = Box::new(move || Ok(Done::Ran(Box::new(options.run(&sandbox, command)?))));
         match done {
@@ -239,14 +242,14 @@ impl NativeSandbox {
         py: Python<'_>,
         kind: &str,
         text: String,
-        options: &str,
+        options: OptionParts,
         stdin: Option<Vec<u8>>,
         stream: bool,
         echo: bool,
     ) -> PyResult<Running> {
         let sandbox = self.get_for_change(py)?;
         let using = if stream { Use::Stream } else { Use::Handle { input: stdin.is_none() } };
-        let (command, options) = command(py, kind, text, options, stdin, echo)?;
+        let (command, options) = command(kind, text, options, stdin, echo)?;
         Ok(running::start(sandbox, command, options, using)?)
     }
 

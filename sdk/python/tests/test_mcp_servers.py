@@ -160,7 +160,7 @@ def test_a_call_ends_with_its_command(tmp_path):
         until = time.monotonic() + 20
         while "cancelled" not in state.read_text() and time.monotonic() < until:
             box.bash("""mcp a echo '{"message": "wait for it"}'""")
-        assert json.loads(state.read_text())["cancelled"] == ["the command is over"]
+        assert json.loads(state.read_text())["cancelled"] == ["the command has ended"]
 
 
 def test_a_call_has_a_timeout_of_its_own():

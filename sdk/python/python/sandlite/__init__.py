@@ -7,25 +7,22 @@
 """
 
 import atexit as _atexit
-import json as _json
 import os as _os
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
-from . import _native, errors
-from ._calls import Mount
-from ._commands import CommandCall, CommandFiles
-from ._host_tools import Tool, ToolCall, ToolContext
+from . import _native
 from ._native import __version__
-from ._pip import Installation, Package, PackageError
-from ._process import AsyncProcess, AsyncStream, Chunk, Process, Stream
-from ._results import Limit, Result, Usage
+from ._results import Result, Usage
 from ._sandbox import Kv, Sandbox, Session
-from ._async import AsyncKv, AsyncSandbox, AsyncSession
-from .errors import BusyError, CommandError, LimitError, SandliteError
-from .skills import Skills, SkillError, SkillResult
+from ._typing import TYPE_CHECKING as _TYPE_CHECKING
+from ._typing import Any as _Any
 
 if _TYPE_CHECKING:
+    from . import errors
+    from ._async import AsyncKv, AsyncSandbox, AsyncSession
+    from ._commands import CommandCall, CommandFiles
+    from ._host_tools import Tool, ToolCall, ToolContext
+    from ._pip import Installation, Package, PackageError
+    from ._process import AsyncProcess, AsyncStream, Chunk, Process, Stream
     from ._records import (
         Answer,
         Applied,
@@ -34,6 +31,7 @@ if _TYPE_CHECKING:
         BlamedLine,
         Checkpoint,
         Commit,
+        Compacted,
         Diff,
         Difference,
         Edited,
@@ -47,9 +45,11 @@ if _TYPE_CHECKING:
         HistoryEntry,
         Image,
         Info,
+        Limit,
         Match,
         McpServer,
         McpTool,
+        Mount,
         Refusal,
         ReplayDifference,
         Replayed,
@@ -60,6 +60,8 @@ if _TYPE_CHECKING:
         Written,
     )
     from ._providers import NodeContext, NodeView, ProvidedNode
+    from .errors import BusyError, CommandError, LimitError, SandliteError
+    from .skills import SkillError, SkillResult, Skills
 
 # The compiled guests of this package.
 _native.set_shipped(_os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "compiled"))
@@ -74,21 +76,40 @@ def actions() -> "list[dict[str, _Any]]":
     >>> [action["name"] for action in actions()][:2]
     ['bash', 'python']
     """
-    listed: list[dict[str, _Any]] = _json.loads(_native.actions())
+    import json
+
+    listed: list[dict[str, _Any]] = json.loads(_native.actions())
     return listed
 
 
+# Modules that are imported when one of their names is used; the names in none of them are in ``_records``.
+_LAZY = {
+    "_async": ("AsyncKv", "AsyncSandbox", "AsyncSession"),
+    "_commands": ("CommandCall", "CommandFiles"),
+    "_host_tools": ("Tool", "ToolCall", "ToolContext"),
+    "_pip": ("Installation", "Package", "PackageError"),
+    "_process": ("AsyncProcess", "AsyncStream", "Chunk", "Process", "Stream"),
+    "_providers": ("NodeContext", "NodeView", "ProvidedNode"),
+    "errors": ("BusyError", "CommandError", "LimitError", "SandliteError"),
+    "skills": ("SkillError", "SkillResult", "Skills"),
+}
+
+
 def __getattr__(name: str) -> _Any:
-    # Types that are imported only when they are used.
+    from importlib import import_module
+
+    # Importing the submodule sets the attribute.
+    if name in ("errors", "skills"):
+        return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("NodeContext", "NodeView", "ProvidedNode"):
-        from . import _providers as found
-    else:
-        from . import _records as found  # type: ignore[no-redef]
-
-    value = globals()[name] = getattr(found, name)
+    found = next((module for module, names in _LAZY.items() if name in names), "_records")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{found}"), name)
     return value
+
+
+def __dir__() -> "list[str]":
+    return sorted({*globals(), *__all__, "skills"})
 
 
 __all__ = [
@@ -109,6 +130,7 @@ __all__ = [
     "CommandError",
     "CommandFiles",
     "Commit",
+    "Compacted",
     "Diff",
     "Difference",
     "Edited",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -19,7 +20,18 @@ from typing import (
 
 from . import _calls, _pip, _process
 from . import _native as native_half
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, McpServersLike, MountLike, Opening, PolicyLike
+from ._calls import (
+    Call,
+    Content,
+    EditLike,
+    HostPath,
+    LimitsLike,
+    McpServersLike,
+    MountLike,
+    Opening,
+    PolicyLike,
+    Text,
+)
 from ._commands import CommandLike, ProgramLike, wrapped
 from ._host_tools import Approve, ToolLike
 from ._pip import Installation, Package
@@ -37,6 +49,7 @@ if TYPE_CHECKING:
         BlamedLine,
         Checkpoint,
         Commit,
+        Compacted,
         Diff,
         Edited,
         Event,
@@ -57,7 +70,6 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
-Text = Union[str, bytes]
 
 
 async def _native_answer(ask: Any) -> Any:
@@ -1365,6 +1377,15 @@ class AsyncSandbox:
         0
         """
         return await _finish(_calls.prune_versions(self._native, versions, seconds, size))
+
+    async def compact(self) -> Compacted:
+        """Returns free space of the database to the disk; this also happens by itself, bit by bit.
+
+        >>> compacted = await box.compact()
+        >>> compacted.after_bytes <= compacted.before_bytes
+        True
+        """
+        return await _finish(_calls.compact(self._native))
 
     async def at(self, version: Union[str, int]) -> "AsyncSandbox":
         """Returns the sandbox as it was at a version. It cannot be changed; a command runs in a temporary copy.

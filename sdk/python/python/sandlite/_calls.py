@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
+
+# `collections.abc` is the same, but importing it takes a millisecond.
+from _collections_abc import Mapping as AnyMapping
 
 from . import _native, _results
-from ._approval import timed
-from ._commands import CommandLike, ProgramLike, own_parts
-from ._host_tools import Approve, ToolLike, gate, parts
 from ._results import Result
+from ._typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Sequence, TypeAlias, TypeVar, Union
 
 if TYPE_CHECKING:
+    import json
+
+    from ._commands import CommandLike, ProgramLike
+    from ._host_tools import Approve, ToolLike
     from ._records import (
         Answer,
         Applied,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         BlamedLine,
         Checkpoint,
         Commit,
+        Compacted,
         Diff,
         Edited,
         Event,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         Info,
         Match,
         McpServer,
+        Mount,
         Replayed,
         ShownRun,
         TreeCopy,
@@ -42,29 +45,32 @@ if TYPE_CHECKING:
         Written,
     )
 
+else:
+
+    class _Json:
+        """:mod:`json`, imported on first use: running a command does not need it."""
+
+        def __getattr__(self, name):
+            global json
+            import json
+
+            return getattr(json, name)
+
+    json = _Json()
+
 T = TypeVar("T")
 
-Content = Union[str, bytes, "os.PathLike[str]"]
+#: Text, bytes, or a file on this machine.
+Content: TypeAlias = "Union[str, bytes, os.PathLike[str]]"
 #: One replacement: ``(old, new)``, or a mapping with ``old``, ``new`` and ``replace_all``.
-EditLike = Union["tuple[str, str]", Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Mount:
-    """A directory on this machine, mounted at ``guest``. It is never written to: ``ro`` rejects changes, ``overlay`` stores them
-    in the sandbox.
-
-    ``allow_sensitive`` mounts it even though it may expose secrets (``/etc``, a home directory, ``.ssh``, …)."""
-
-    host: Union[str, "os.PathLike[str]"]
-    guest: str
-    mode: str = "ro"
-    allow_sensitive: bool = False
-
-
+EditLike: TypeAlias = "Union[tuple[str, str], Mapping[str, Any]]"
+#: A callback that receives each piece of output as text.
+OnOutput: TypeAlias = "Callable[[str], Any]"
+#: Text or bytes.
+Text: TypeAlias = "Union[str, bytes]"
 #: A mount, or its form on the command line: ``"HOST:GUEST"``, ``"db:FILE.db:GUEST"`` or ``"at:VERSION:GUEST"``, each optionally followed
 #: by ``:ro`` or ``:overlay``.
-MountLike = Union[Mount, str]
+MountLike: TypeAlias = "Union[Mount, str]"
 
 
 def _mount(given: MountLike) -> "Union[str, tuple[str, str, bool, bool]]":
@@ -109,7 +115,7 @@ def _path(value: Any) -> Union[str, bytes]:
 
 def _limits(preset: str, limits: LimitsLike) -> str:
     """The text of a limits file; missing limits are the preset's."""
-    if not isinstance(limits, Mapping):
+    if not isinstance(limits, AnyMapping):
         with open(limits, encoding="utf-8") as file:
             return file.read()
     lines = [f"{name} = {json.dumps(value)}" for name, value in limits.items()]
@@ -117,7 +123,7 @@ def _limits(preset: str, limits: LimitsLike) -> str:
 
 
 #: A policy file, an equivalent mapping (``{"rules": [{"path": "/secret", "access": "hidden"}]}``), or only its rules.
-PolicyLike = Union[Mapping[str, Any], Sequence[Mapping[str, Any]], "os.PathLike[str]", str]
+PolicyLike: TypeAlias = "Union[Mapping[str, Any], Sequence[Mapping[str, Any]], os.PathLike[str], str]"
 
 
 def policy_text(policy: PolicyLike) -> str:
@@ -127,12 +133,12 @@ def policy_text(policy: PolicyLike) -> str:
             text = file.read()
         # A brace marks JSON there.
         return "\n" + text if text.startswith("{") else text
-    return json.dumps(dict(policy) if isinstance(policy, Mapping) else {"rules": [dict(rule) for rule in policy]})
+    return json.dumps(dict(policy) if isinstance(policy, AnyMapping) else {"rules": [dict(rule) for rule in policy]})
 
 
 #: MCP servers by name, as ``{"command": …, "args": […], "env": {…}}`` or ``{"url": "http://…", "headers": {…}}``; or a file of the usual
 #: format, ``{"mcpServers": {…}}``.
-McpServersLike = Union[Mapping[str, Mapping[str, Any]], "os.PathLike[str]", str]
+McpServersLike: TypeAlias = "Union[Mapping[str, Mapping[str, Any]], os.PathLike[str], str]"
 
 
 def _mcp_text(servers: McpServersLike) -> str:
@@ -152,6 +158,9 @@ def mcp_servers(box: _native.Sandbox) -> "list[McpServer]":
 def connect_mcp(
     box: _native.Sandbox, servers: McpServersLike, approve: Optional[Approve], timeout: Optional[float], loop: Any = None
 ) -> Call[_native.Sandbox]:
+    from ._approval import timed
+    from ._host_tools import gate
+
     given = (_mcp_text(servers), gate(timed(approve, timeout), loop))
     return Call(lambda done: _native.connect_mcp(box, given, done), _same)
 
@@ -189,18 +198,31 @@ class Opening:
         mcp_servers: Optional[McpServersLike] = None,
     ) -> None:
         self._temporary: Optional[str] = None
-        asked = timed(approve, approve_timeout)
+        own, servers, offered = None, None, []
+        # These modules are imported only if they are needed.
+        if approve is not None:
+            from ._approval import timed
+
+            approve = timed(approve, approve_timeout)
+        if programs or commands or allow_host:
+            from ._commands import own_parts
+
+            own = own_parts(programs, commands, allow_host, loop)
+        if mcp_servers is not None or tools:
+            from ._host_tools import gate, parts
+
+            servers = None if mcp_servers is None else (_mcp_text(mcp_servers), gate(approve, loop))
+            offered = parts(tools, approve, loop)
         self._more = (
             read_only,
             wait,
             None if limits is None else _limits(preset, limits),
-            own_parts(programs, commands, allow_host, loop),
+            own,
             base,
             None if policy is None else policy_text(policy),
-            None if mcp_servers is None else (_mcp_text(mcp_servers), gate(asked, loop)),
+            servers,
         )
         mounted = [_mount(mount) for mount in mounts or ()]
-        offered = parts(tools, asked, loop)
         path = snapshot
         if isinstance(snapshot, (bytes, bytearray)):
             import tempfile
@@ -232,17 +254,15 @@ class Opening:
             self._temporary = None
 
 
-def _options(timeout: Optional[float], options: "dict[str, Any]") -> str:
-    """The options of a command as JSON; a timeout is in seconds here and in milliseconds there."""
-    if timeout is not None:
-        options["timeout_ms"] = max(0, math.ceil(min(timeout, 1e12) * 1000))
-    if options.get("env") is not None:
-        options["env"] = dict(options["env"])
-    return _json(options)
-
-
-def _stdin(stdin: Optional[Union[str, bytes]]) -> Optional[bytes]:
-    return stdin.encode() if isinstance(stdin, str) else stdin
+def stdin_bytes(stdin: Optional[Text]) -> Optional[bytes]:
+    """Standard input for the native half."""
+    if stdin is None or isinstance(stdin, bytes):
+        return stdin
+    if isinstance(stdin, str):
+        return stdin.encode()
+    if isinstance(stdin, (bytearray, memoryview)):
+        return bytes(stdin)
+    raise TypeError(f"stdin must be str or bytes, not {type(stdin).__name__}")
 
 
 def run(
@@ -250,16 +270,22 @@ def run(
     kind: str,
     text: str,
     *,
-    stdin: Optional[Union[str, bytes]] = None,
+    session: Optional[str] = None,
+    cwd: Optional[str] = None,
+    env: Optional[Mapping[str, str]] = None,
+    stdin: Optional[Text] = None,
     timeout: Optional[float] = None,
-    check: bool = False,
+    rollback_on_failure: bool = False,
+    seed: Optional[int] = None,
+    record: bool = False,
     echo: bool = False,
-    **options: Any,
+    check: bool = False,
 ) -> Call[Result]:
-    """Runs a command to completion. ``options`` are those of the actions ``bash`` and ``python``."""
-    given, asked = _stdin(stdin), _options(timeout, options)
+    """Runs a command to completion."""
+    options = (session, cwd, None if env is None else dict(env), timeout, rollback_on_failure, seed, record)
+    given = stdin_bytes(stdin)
     return Call(
-        lambda done: box.run(kind, text, asked, given, done, echo),
+        lambda done: box.run(kind, text, options, given, done, echo),
         lambda answer: _results.result(answer, check, text),
     )
 
@@ -269,14 +295,20 @@ def start(
     kind: str,
     text: str,
     *,
-    stdin: Optional[Union[str, bytes]] = None,
+    session: Optional[str] = None,
+    cwd: Optional[str] = None,
+    env: Optional[Mapping[str, str]] = None,
+    stdin: Optional[Text] = None,
     timeout: Optional[float] = None,
+    rollback_on_failure: bool = False,
+    seed: Optional[int] = None,
+    record: bool = False,
     echo: bool = False,
     interactive: bool = False,
-    **options: Any,
 ) -> _native.Running:
     """Starts a command for streaming or, if ``interactive``, as a handle whose standard input stays open unless it is given."""
-    return box.start(kind, text, _options(timeout, options), _stdin(stdin), not interactive, echo)
+    options = (session, cwd, None if env is None else dict(env), timeout, rollback_on_failure, seed, record)
+    return box.start(kind, text, options, stdin_bytes(stdin), not interactive, echo)
 
 
 def _json(given: Mapping[str, Any]) -> str:
@@ -334,7 +366,7 @@ def edit_file(
     box: _native.Sandbox, path: str, edits: Sequence[EditLike], expected_version: Optional[str]
 ) -> Call[Edited]:
     given = [
-        dict(edit) if isinstance(edit, Mapping) else {"old": edit[0], "new": edit[1]} for edit in edits
+        dict(edit) if isinstance(edit, AnyMapping) else {"old": edit[0], "new": edit[1]} for edit in edits
     ]
     request = {"path": path, "edits": given, "expected_version": expected_version}
     return _act(box, "edit_file", request, lambda answer: _results.Edited(**answer))
@@ -401,9 +433,9 @@ def walk(box: _native.Sandbox, path: str) -> Call[list[FileStat]]:
     return Call(lambda done: box.walk(path, done), lambda answer: [_results.file_stat(row) for row in json.loads(answer)])
 
 
-HostPath = Union[str, "os.PathLike[str]"]
+HostPath: TypeAlias = "Union[str, os.PathLike[str]]"
 #: Limits by name, or a limits file.
-LimitsLike = Union[Mapping[str, Any], HostPath]
+LimitsLike: TypeAlias = "Union[Mapping[str, Any], HostPath]"
 
 
 def upload(box: _native.Sandbox, host: HostPath, path: str) -> Call[int]:
@@ -613,6 +645,10 @@ def prune_versions(
     age = None if seconds is None else int(seconds)
     request = {"keep_versions": versions, "keep_seconds": age, "keep_bytes": size}
     return _act(box, "prune_versions", request, lambda answer: int(answer["versions"]))
+
+
+def compact(box: _native.Sandbox) -> Call[Compacted]:
+    return _act(box, "compact", {}, lambda answer: _results.Compacted(**answer))
 
 
 def export_snapshot(box: _native.Sandbox, compat: Optional[str]) -> Call[bytes]:

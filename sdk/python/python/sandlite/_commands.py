@@ -65,39 +65,95 @@ class CommandFiles:
         self._native.change(verb, self._native.path(path), content)
 
     def read_bytes(self, path: str) -> bytes:
-        """The bytes of a file."""
+        """Returns the bytes of a file.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     call.stdout.write(str(call.files.read_bytes('a')))
+        >>> box.bash('printf hi > a; own').stdout
+        "b'hi'"
+        """
         content: bytes = self._look("read", path)
         return content
 
     def read_file(self, path: str) -> str:
-        """The text of a file; invalid UTF-8 is replaced."""
+        """Returns the text of a file; invalid UTF-8 is replaced.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     call.stdout.write(call.files.read_file('a').upper())
+        >>> box.bash('echo hi > a; own').stdout
+        'HI\\n'
+        """
         return self.read_bytes(path).decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
-        """Whether a path exists."""
+        """Returns whether a path exists.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     return 0 if call.files.exists(call.args[1]) else 1
+        >>> box.bash('own /tmp && own /nothing || echo missing').stdout
+        'missing\\n'
+        """
         return bool(self._look("exists", path))
 
     def list_files(self, path: str = ".") -> "list[str]":
-        """The names in a directory, sorted."""
+        """Returns the names in a directory, sorted.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     print(*call.files.list_files(), file=call.stdout)
+        >>> box.bash('cd /tmp; touch b a; own').stdout
+        'a b\\n'
+        """
         import json
 
         names: list[str] = json.loads(self._look("names", path))
         return names
 
     def write_file(self, path: str, content: Union[str, bytes]) -> None:
-        """Writes a file, which is created if missing."""
+        """Writes a file, which is created if missing.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     call.files.write_file('/tmp/made', 'text')
+        >>> box.bash('own; cat /tmp/made').stdout
+        'text'
+        """
         self._change("write", path, content.encode() if isinstance(content, str) else bytes(content))
 
     def append(self, path: str, content: Union[str, bytes]) -> None:
-        """Appends to a file."""
+        """Appends to a file.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     call.files.append('log', 'more')
+        >>> box.bash("printf 'some ' > log; own; cat log").stdout
+        'some more'
+        """
         self._change("append", path, content.encode() if isinstance(content, str) else bytes(content))
 
     def mkdir(self, path: str) -> None:
-        """Creates a directory and its missing parents."""
+        """Creates a directory and its missing parents.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     call.files.mkdir('/tmp/a/b')
+        >>> box.bash('own; ls /tmp/a').stdout
+        'b\\n'
+        """
         self._change("make_directory", path)
 
     def remove(self, path: str) -> None:
-        """Removes a file, or a directory with its content."""
+        """Removes a file, or a directory with its content.
+
+        >>> @box.command("own")
+        ... def own(call):
+        ...     call.files.remove('/tmp/old')
+        >>> box.bash('mkdir -p /tmp/old/x; own; ls /tmp').stdout
+        ''
+        """
         self._change("remove", path)
 
 

@@ -67,20 +67,44 @@ class ToolContext:
         return seen
 
     def read_bytes(self, path: str) -> bytes:
-        """The bytes of a file; the path is absolute."""
+        """Returns the bytes of a file; the path is absolute.
+
+        >>> def peek(context: ToolContext) -> int:
+        ...     return len(context.read_bytes('/tmp/a'))
+        >>> Sandbox(tools=[peek]).bash('printf hello > /tmp/a; peek').stdout
+        '5\\n'
+        """
         content: bytes = self._look("read", path)
         return content
 
     def read_file(self, path: str) -> str:
-        """The text of a file; invalid UTF-8 is replaced."""
+        """Returns the text of a file; invalid UTF-8 is replaced.
+
+        >>> def peek(context: ToolContext) -> dict:
+        ...     return {'text': context.read_file('/tmp/a')}
+        >>> Sandbox(tools=[peek]).bash('printf hello > /tmp/a; peek').stdout
+        '{"text":"hello"}\\n'
+        """
         return self.read_bytes(path).decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
-        """Whether a path exists."""
+        """Returns whether a path exists.
+
+        >>> def peek(context: ToolContext) -> bool:
+        ...     return context.exists('/tmp/a')
+        >>> Sandbox(tools=[peek]).bash('touch /tmp/a; peek').stdout
+        'true\\n'
+        """
         return bool(self._look("exists", path))
 
     def list_files(self, path: str) -> "list[str]":
-        """The names in a directory, sorted."""
+        """Returns the names in a directory, sorted.
+
+        >>> def peek(context: ToolContext) -> list:
+        ...     return context.list_files('/tmp')
+        >>> Sandbox(tools=[peek]).bash('touch /tmp/b /tmp/a; peek').stdout
+        '["a","b"]\\n'
+        """
         names: list[str] = json.loads(self._look("names", path))
         return names
 

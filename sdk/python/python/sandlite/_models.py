@@ -195,7 +195,7 @@ class OpenAIProvider(Provider):
     ) -> None:
         self.model = model
         self._client, self._async_client = client, async_client
-        self._account = {"api_key": api_key, "base_url": base_url}
+        self._account: "dict[str, Any]" = {"api_key": api_key, "base_url": base_url}
         self._options = options
 
     def reply(self, request: Request) -> "Iterator[Union[str, Reply]]":

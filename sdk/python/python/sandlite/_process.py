@@ -11,15 +11,13 @@ from types import TracebackType
 from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, Optional, Union
 
 from . import _results
+from ._calls import OnOutput
 from ._native import Running
 from ._results import Result
 
 #: The stream to read, as the native half numbers it.
 _BOTH, _STDOUT, _STDERR = 0, 1, 2
 _NAMES = {_STDOUT: "stdout", _STDERR: "stderr"}
-
-#: A callback that receives each piece of output as text.
-OnOutput = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,11 @@ class Output:
         yield from (chunk.text for chunk in self._decoder.rest())
 
     def bytes(self) -> "Iterator[bytes]":
-        """Yields the same as bytes."""
+        """Yields the same as bytes.
+
+        >>> b"".join(box.start("printf hi").stdout.bytes())
+        b'hi'
+        """
         while True:
             taken = self._running.take_output(self._number)
             if taken is None:
@@ -115,7 +117,11 @@ class Output:
                 self._running.wait_output(self._number)
 
     def read(self) -> str:
-        """Returns everything up to the end of the command."""
+        """Returns everything up to the end of the command.
+
+        >>> box.start("printf hi").stdout.read()
+        'hi'
+        """
         return "".join(self)
 
 
@@ -307,7 +313,11 @@ class AsyncOutput:
             yield chunk.text
 
     async def bytes(self) -> "AsyncIterator[bytes]":
-        """Yields the same as bytes."""
+        """Yields the same as bytes.
+
+        >>> [piece async for piece in (await box.start("printf hi")).stdout.bytes()]
+        [b'hi']
+        """
         while True:
             taken = self._running.take_output(self._number)
             if taken is None:
@@ -318,7 +328,11 @@ class AsyncOutput:
                 await _output(self._running, self._number)
 
     async def read(self) -> str:
-        """Returns everything up to the end of the command."""
+        """Returns everything up to the end of the command.
+
+        >>> await (await box.start("printf hi")).stdout.read()
+        'hi'
+        """
         return "".join([text async for text in self])
 
 

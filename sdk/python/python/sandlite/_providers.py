@@ -36,12 +36,22 @@ class ProvidedNode:
 
     @classmethod
     def file(cls, content: FileContent) -> "ProvidedNode":
-        """Creates a file with this content."""
+        """Creates a file with this content.
+
+        >>> box.mount_file("/now", lambda: ProvidedNode.file("noon"))
+        >>> box.bash("cat /now").stdout
+        'noon'
+        """
         return cls(content)
 
     @classmethod
     def directory(cls, children: Mapping[str, NodeLike]) -> "ProvidedNode":
-        """Creates a directory. A child that is a function is a file that is generated when it is opened."""
+        """Creates a directory. A child that is a function is a file that is generated when it is opened.
+
+        >>> box.mount_directory("/docs", lambda: ProvidedNode.directory({"a": "text", "b": lambda: "made"}))
+        >>> box.bash("ls /docs; cat /docs/b").stdout
+        'a\\nb\\nmade'
+        """
         return cls(dict(children), True)
 
 
@@ -57,20 +67,44 @@ class NodeView:
         return otherwise() if seen is None else seen
 
     def read_bytes(self, path: str) -> bytes:
-        """The bytes of a file; the path is absolute."""
+        """Returns the bytes of a file; the path is absolute.
+
+        >>> box.write_file("/tmp/a", "hello")
+        >>> box.mount_file("/made", lambda context: context.view.read_bytes("/tmp/a")[:2])
+        >>> box.read_file("/made")
+        'he'
+        """
         content: bytes = self._look("read", path, lambda: self._sandbox.read_bytes(path))
         return content
 
     def read_file(self, path: str) -> str:
-        """The text of a file; invalid UTF-8 is replaced."""
+        """Returns the text of a file; invalid UTF-8 is replaced.
+
+        >>> box.write_file("/tmp/a", "hello")
+        >>> box.mount_file("/made", lambda context: context.view.read_file("/tmp/a").upper())
+        >>> box.read_file("/made")
+        'HELLO'
+        """
         return self.read_bytes(path).decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
-        """Whether a path exists."""
+        """Returns whether a path exists.
+
+        >>> box.write_file("/tmp/a", "hello")
+        >>> box.mount_file("/made", lambda context: str(context.view.exists("/tmp/a")))
+        >>> box.read_file("/made")
+        'True'
+        """
         return bool(self._look("exists", path, lambda: self._sandbox.exists(path)))
 
     def list_files(self, path: str) -> "list[str]":
-        """The names in a directory, sorted."""
+        """Returns the names in a directory, sorted.
+
+        >>> box.write_file("/tmp/a", "hello")
+        >>> box.mount_file("/made", lambda context: str(context.view.list_files("/tmp")))
+        >>> box.read_file("/made")
+        "['a']"
+        """
         names: list[str] = json.loads(self._look("names", path, lambda: self._sandbox.list_names(path, None)))
         return names
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Union
 
@@ -15,6 +16,32 @@ class Image:
     #: ``image/png`` or ``image/svg+xml``.
     mime: str
     data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A directory on this machine, mounted at ``guest``. It is never written to: ``ro`` rejects changes, ``overlay`` stores them
+    in the sandbox.
+
+    ``allow_sensitive`` mounts it even though it may expose secrets (``/etc``, a home directory, ``.ssh``, …)."""
+
+    host: Union[str, "os.PathLike[str]"]
+    guest: str
+    mode: str = "ro"
+    allow_sensitive: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit that stopped a command."""
+
+    name: str
+    value: str
+    used: str
+    hint: str
+    message: str
+    #: Whether the command's changes were rolled back because they could not be stored in time.
+    rolled_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -504,6 +531,16 @@ class Applied:
 
     def __bool__(self) -> bool:
         return self.is_applied and bool(self.files)
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """The result of :meth:`Sandbox.compact`: sizes of the database in bytes."""
+
+    before_bytes: int
+    after_bytes: int
+    #: Bytes of earlier versions, which remain until they are pruned.
+    past_bytes: int
 
 
 @dataclass(frozen=True)

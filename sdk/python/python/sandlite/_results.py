@@ -1,12 +1,8 @@
-"""Return values of commands: frozen dataclasses. All others are in ``_records.py``."""
+"""Return values of commands. All others are in ``_records.py``."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Mapping, Optional
-
-from .errors import CommandError, LimitError
+from ._typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
 
 if TYPE_CHECKING:
     from ._records import Answer as Answer
@@ -15,6 +11,7 @@ if TYPE_CHECKING:
     from ._records import Bisection as Bisection
     from ._records import BlamedLine as BlamedLine
     from ._records import Checkpoint as Checkpoint
+    from ._records import Compacted as Compacted
     from ._records import Diff as Diff
     from ._records import Difference as Difference
     from ._records import Edited as Edited
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
     from ._records import HistoryEntry as HistoryEntry
     from ._records import Image as Image
     from ._records import Info as Info
+    from ._records import Limit as Limit
     from ._records import Match as Match
     from ._records import Refusal as Refusal
     from ._records import ReplayDifference as ReplayDifference
@@ -40,21 +38,45 @@ if TYPE_CHECKING:
     from ._records import history_entry as history_entry
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A limit that stopped a command."""
+class _Fields:
+    """``__dataclass_fields__``, created when it is read."""
 
-    name: str
-    value: str
-    used: str
-    hint: str
-    message: str
-    #: Whether the command's changes were rolled back because they could not be stored in time.
-    rolled_back: bool = False
+    def __get__(self, instance: object, owner: "type[_Frozen]") -> Any:
+        from dataclasses import dataclass
+
+        shadow = type(owner.__name__, (), {"__annotations__": owner.__annotations__, "__module__": owner.__module__, **owner._defaults})
+        return dataclass(frozen=True)(shadow).__dataclass_fields__  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True)
-class Usage:
+class _Frozen:
+    """A frozen dataclass, for which importing :mod:`dataclasses` is not necessary: that takes longer than the rest of the package.
+    The functions of that module accept it. Its fields are the annotations of its class."""
+
+    _defaults: "Mapping[str, Any]" = {}
+    __dataclass_fields__ = _Fields()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ == other.__dict__ if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in type(self).__annotations__))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).__annotations__)
+        return f"{type(self).__name__}({fields})"
+
+
+class Usage(_Frozen):
     """The resource usage of a command."""
 
     fuel: int
@@ -65,13 +87,32 @@ class Usage:
     bytes_read: int
     bytes_written: int
 
+    def __init__(
+        self,
+        fuel: int,
+        memory_peak: int,
+        output: int,
+        commands: int,
+        processes: int,
+        bytes_read: int,
+        bytes_written: int,
+    ) -> None:
+        self.__dict__.update(
+            fuel=fuel,
+            memory_peak=memory_peak,
+            output=output,
+            commands=commands,
+            processes=processes,
+            bytes_read=bytes_read,
+            bytes_written=bytes_written,
+        )
+
 
 #: Characters of each stream in the ``repr`` of a result.
 _REPR_CHARACTERS = 200
 
 
-@dataclass(frozen=True, repr=False)
-class Result:
+class Result(_Frozen):
     """The outcome of a command. A non-zero ``exit_code`` is a result, not an exception.
 
     A result is true if the command exited with 0, and is printed as the output of the command.
@@ -95,19 +136,42 @@ class Result:
     duration: float
     run: int
     usage: Usage
-    limit: Optional[Limit] = None
+    limit: Optional[Limit]
     #: Whether the session has a new Python interpreter, so that globals of earlier calls are lost.
-    restarted: bool = False
+    restarted: bool
     #: The command line or the code.
-    command: str = ""
+    command: str
     #: Notes for people and models, such as "the output was truncated".
-    notes: "tuple[str, ...]" = ()
+    notes: "tuple[str, ...]"
     #: The value of the last expression of Python code, if it was echoed and JSON can represent it.
-    value: Any = None
+    value: Any
     #: The ``repr`` of that value.
-    text: Optional[str] = None
+    text: Optional[str]
     #: Images that the code displayed.
-    images: "tuple[Image, ...]" = ()
+    images: "tuple[Image, ...]"
+
+    _defaults = {"limit": None, "restarted": False, "command": "", "notes": (), "value": None, "text": None, "images": ()}
+
+    def __init__(
+        self,
+        exit_code: int,
+        stdout_bytes: bytes,
+        stderr_bytes: bytes,
+        truncated: bool,
+        duration: float,
+        run: int,
+        usage: Usage,
+        limit: Optional[Limit] = None,
+        restarted: bool = False,
+        command: str = "",
+        notes: "tuple[str, ...]" = (),
+        value: Any = None,
+        text: Optional[str] = None,
+        images: "tuple[Image, ...]" = (),
+    ) -> None:
+        given = dict(locals())
+        del given["self"]
+        self.__dict__.update(given)
 
     @property
     def stdout(self) -> str:
@@ -155,11 +219,11 @@ class Result:
         ...     box.bash("echo fine").check().stdout
         'fine\\n'
         """
-        if self.limit is not None:
-            raise LimitError(self)
-        if self.exit_code != 0:
-            raise CommandError(self)
-        return self
+        if self.limit is None and self.exit_code == 0:
+            return self
+        from .errors import CommandError, LimitError
+
+        raise CommandError(self) if self.limit is None else LimitError(self)
 
 
 def _line_end(text: str) -> str:
@@ -175,41 +239,37 @@ def _start(data: bytes) -> str:
     return repr(_short(data[: 4 * _REPR_CHARACTERS + 4].decode("utf-8", "replace")))
 
 
-def result(native: "tuple[bytes, bytes, str]", check: bool, command: str = "") -> Result:
-    stdout, stderr, rest = native[:3]
-    ran = json.loads(rest)
-    limit, wall_us = ran["limit"], ran["usage"].pop("wall_us")
-    made = Result(
-        exit_code=ran["exit_code"],
-        stdout_bytes=stdout,
-        stderr_bytes=stderr,
-        truncated=ran["truncated"],
-        duration=wall_us / 1e6,
-        run=ran["run"],
-        usage=Usage(**ran["usage"]),
-        limit=None if limit is None else Limit(**limit),
-        restarted=ran["restarted"],
-        command=command,
-        notes=tuple(ran["notes"]),
-        value=ran.get("value"),
-        text=ran.get("text"),
-        images=_images(ran.get("images")),
-    )
+def result(fields: "Mapping[str, Any]", check: bool, command: str = "") -> Result:
+    """The result of a command, from the fields that the native half returns."""
+    made = Result.__new__(Result)
+    own = made.__dict__
+    own.update(fields)
+    own["command"] = command
+    usage = own["usage"] = Usage.__new__(Usage)
+    usage.__dict__.update(fields["usage"])
+    if fields["limit"] is not None:
+        from ._records import Limit
+
+        own["limit"] = Limit(**fields["limit"])
+    if fields["value"] is not None:
+        import json
+
+        own["value"] = json.loads(fields["value"])
+    if fields["images"]:
+        own["images"] = _images(fields["images"])
     return made.check() if check else made
 
 
-def _images(given: "Optional[list[Mapping[str, str]]]") -> "tuple[Image, ...]":
-    if not given:
-        return ()
+def _images(given: "Sequence[tuple[str, str]]") -> "tuple[Image, ...]":
     import base64
 
     from ._records import Image
 
-    return tuple(Image(image["mime"], base64.b64decode(image["data"])) for image in given)
+    return tuple(Image(mime, base64.b64decode(data)) for mime, data in given)
 
 
 def __getattr__(name: str) -> Any:
-    # The others are created on first use, because together they take as long as the rest of the import.
+    # The others are created on first use, because together they take longer than the rest of the import.
     if name.startswith("_"):
         raise AttributeError(name)
     from . import _records

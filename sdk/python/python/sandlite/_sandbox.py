@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
+import os
 
-from . import _calls, _native, _pip, _process
-from ._calls import Call, Content, EditLike, HostPath, LimitsLike, McpServersLike, MountLike, Opening, PolicyLike
-from ._commands import CommandLike, ProgramLike, wrapped
-from ._host_tools import Approve, ToolLike
-from ._pip import Installation, Package
-from ._process import OnOutput, Process, Stream
-from ._results import Result
+from . import _calls, _native
+from ._calls import (
+    Call,
+    Content,
+    EditLike,
+    HostPath,
+    LimitsLike,
+    McpServersLike,
+    MountLike,
+    OnOutput,
+    Opening,
+    PolicyLike,
+    Text,
+)
+from ._results import Result, result
+from ._typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ._commands import CommandLike, ProgramLike
+    from ._host_tools import Approve, ToolLike
+    from ._pip import Installation, Package, PathLike
+    from ._process import Process, Stream
     from ._providers import DirectoryProvider, FileProvider
     from ._records import (
         Answer,
@@ -22,6 +36,7 @@ if TYPE_CHECKING:
         BlamedLine,
         Checkpoint,
         Commit,
+        Compacted,
         Diff,
         Edited,
         Event,
@@ -42,7 +57,6 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
-Text = Union[str, bytes]
 
 
 def _finish(call: Call[T]) -> T:
@@ -56,12 +70,36 @@ def _run(
     on_stdout: Optional[OnOutput],
     on_stderr: Optional[OnOutput],
     check: bool,
-    **options: Any,
+    session: Optional[str] = None,
+    cwd: Optional[str] = None,
+    env: Optional[Mapping[str, str]] = None,
+    stdin: Optional[Text] = None,
+    timeout: Optional[float] = None,
+    rollback_on_failure: bool = False,
+    seed: Optional[int] = None,
+    record: bool = False,
+    echo: bool = False,
 ) -> Result:
+    options = (session, cwd, None if env is None else dict(env), timeout, rollback_on_failure, seed, record)
+    given = _calls.stdin_bytes(stdin)
     if on_stdout is None and on_stderr is None:
-        return _finish(_calls.run(native, kind, text, check=check, **options))
-    result = _process.follow(_calls.start(native, kind, text, **options), text, on_stdout, on_stderr)
-    return result.check() if check else result
+        return result(native.run(kind, text, options, given, None, echo), check, text)
+    from ._process import follow
+
+    followed = follow(native.start(kind, text, options, given, True, echo), text, on_stdout, on_stderr)
+    return followed.check() if check else followed
+
+
+def _process(running: _native.Running, command: str) -> Process:
+    from ._process import Process
+
+    return Process(running, command)
+
+
+def _stream(running: _native.Running, command: str) -> Stream:
+    from ._process import Stream
+
+    return Stream(running, command)
 
 
 class Kv:
@@ -247,7 +285,7 @@ class Session:
             rollback_on_failure=rollback_on_failure,
             interactive=True,
         )
-        return Process(running, command)
+        return _process(running, command)
 
     def start_python(
         self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
@@ -260,7 +298,7 @@ class Session:
         running = _calls.start(
             self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo, interactive=True
         )
-        return Process(running, code)
+        return _process(running, code)
 
     def stream(
         self,
@@ -288,7 +326,7 @@ class Session:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
         )
-        return Stream(running, command)
+        return _stream(running, command)
 
     def stream_python(
         self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
@@ -301,7 +339,7 @@ class Session:
         running = _calls.start(
             self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo
         )
-        return Stream(running, code)
+        return _stream(running, code)
 
     def directory(self) -> str:
         """Returns the directory in which the shell's next call starts.
@@ -440,6 +478,8 @@ class Sandbox:
         The function receives a :class:`CommandCall` and runs on its own thread. It returns its exit status, or ``None`` for 0; an
         exception is printed to standard error, and the status is then 1. Each call is recorded in the history.
         """
+
+        from ._commands import wrapped
 
         def add(function: CommandLike) -> CommandLike:
             self._native = _native.with_command(self._native, name, wrapped(function))
@@ -628,7 +668,7 @@ class Sandbox:
             seed=seed,
             interactive=True,
         )
-        return Process(running, command)
+        return _process(running, command)
 
     def start_python(
         self,
@@ -662,7 +702,7 @@ class Sandbox:
             echo=echo,
             interactive=True,
         )
-        return Process(running, code)
+        return _process(running, code)
 
     def stream(
         self,
@@ -696,7 +736,7 @@ class Sandbox:
             rollback_on_failure=rollback_on_failure,
             seed=seed,
         )
-        return Stream(running, command)
+        return _stream(running, command)
 
     def stream_python(
         self,
@@ -727,7 +767,7 @@ class Sandbox:
             seed=seed,
             echo=echo,
         )
-        return Stream(running, code)
+        return _stream(running, code)
 
     def read_file(self, path: str) -> str:
         """Returns the text of a file; bytes that are not UTF-8 are replaced.
@@ -1022,6 +1062,8 @@ class Sandbox:
 
         This interpreter's pip downloads them without running any of their code. Packages with native code are tried without it.
         Raises :class:`~sandlite.PackageError` if some cannot be installed; the others are installed."""
+        from . import _pip
+
         return _finish(_pip.install(self._native, packages, requirements, find_links, offline, no_deps))
 
     def packages(self) -> "list[Package]":
@@ -1030,6 +1072,8 @@ class Sandbox:
         >>> box.packages()
         []
         """
+        from . import _pip
+
         return _finish(_pip.installed(self._native))
 
     def export_snapshot(self, *, compat: Optional[str] = None) -> bytes:
@@ -1331,6 +1375,15 @@ class Sandbox:
         0
         """
         return _finish(_calls.prune_versions(self._native, versions, seconds, size))
+
+    def compact(self) -> Compacted:
+        """Returns free space of the database to the disk; this also happens by itself, bit by bit.
+
+        >>> compacted = box.compact()
+        >>> compacted.after_bytes <= compacted.before_bytes
+        True
+        """
+        return _finish(_calls.compact(self._native))
 
     def at(self, version: Union[str, int]) -> "Sandbox":
         """Returns the sandbox as it was at a version. It cannot be changed; a command runs in a temporary copy.

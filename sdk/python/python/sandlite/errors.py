@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import errno as _errno
-from typing import TYPE_CHECKING, Optional
+
+from ._typing import TYPE_CHECKING, Optional
 
 if TYPE_CHECKING:
     from ._results import Result

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional, TypeVar, Union
 
 from . import _native
-from ._calls import Call, Content, LimitsLike, Mount, _limits, content
+from ._calls import Call, Content, LimitsLike, _limits, content
 from ._pip import _paths, _run_pip
 from .errors import SandliteError
 
 if TYPE_CHECKING:
-    from ._records import Answer
+    from ._records import Answer, Mount
 
 __all__ = ["Finding", "Skills", "SkillError", "SkillFile", "SkillInfo", "SkillResult", "SkillTool", "lint"]
 
@@ -126,18 +126,37 @@ class SkillResult:
         return self.ok
 
     def check(self) -> "SkillResult":
-        """Returns the result if the run succeeded; otherwise raises :class:`SkillError`."""
+        """Returns the result if the run succeeded; otherwise raises :class:`SkillError`.
+
+        >>> skills = Skills(":memory:")
+        >>> _ = skills.push({"SKILL.md": "---\\nname: note\\ndescription: Writes a note.\\n---\\n", "main.sh": "echo hi > out/files/note.txt"})
+        >>> skills.run("note").check().status
+        'success'
+        """
         if not self.ok:
             raise SkillError(self)
         return self
 
     def read(self, path: str) -> bytes:
-        """Returns the bytes of an output file."""
+        """Returns the bytes of an output file.
+
+        >>> skills = Skills(":memory:")
+        >>> _ = skills.push({"SKILL.md": "---\\nname: note\\ndescription: Writes a note.\\n---\\n", "main.sh": "echo hi > out/files/note.txt"})
+        >>> skills.run("note").read("note.txt")
+        b'hi\\n'
+        """
         data: bytes = self._native.read(path)
         return data
 
     def save(self, directory: PathLike) -> None:
-        """Copies the output files to a directory, which is created if missing. Existing files are not overwritten."""
+        """Copies the output files to a directory, which is created if missing. Existing files are not overwritten.
+
+        >>> skills = Skills(":memory:")
+        >>> _ = skills.push({"SKILL.md": "---\\nname: note\\ndescription: Writes a note.\\n---\\n", "main.sh": "echo hi > out/files/note.txt"})
+        >>> skills.run("note").save("made")
+        >>> os.listdir("made")
+        ['note.txt']
+        """
         self._native.save(os.fspath(directory))
 
 
@@ -397,6 +416,8 @@ class Skills:
         >>> Sandbox(mounts=[skills.mount()]).bash("ls /skills/double").stdout
         'SKILL.md\\nmain.py\\n'
         """
+        from ._records import Mount
+
         return Mount(self._native.directory(), guest)
 
     def call_action(self, name: str, arguments: Optional[Mapping[str, Any]] = None) -> "Answer":
