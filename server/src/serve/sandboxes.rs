@@ -28,7 +28,7 @@ pub(crate) use input::{bytes, query};
 pub(crate) use lifecycle::named;
 pub(crate) use opened::Opened;
 
-/// How often it is looked for sandboxes whose time is over.
+/// How often it is looked for sandboxes whose time is over, and for idle ones.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How often old answers, hours and files are looked for, in sweeps.
 const RARELY: u64 = 120;
@@ -80,7 +80,7 @@ fn handler(route: &Route) -> Option<MethodRouter<App>> {
     })
 }
 
-/// Removes sandboxes whose time is over, for ever.
+/// Removes sandboxes whose time is over and frees the memory of idle ones, for ever.
 pub(super) async fn expire(app: App) {
     let mut round = 0u64;
     loop {
@@ -88,6 +88,11 @@ pub(super) async fn expire(app: App) {
             // Nothing waits for it, and the next round tries again.
             let _ = app.blocking(forget_old).await;
         }
+        let rested = app.blocking(|app| {
+            app.opened().rest();
+            Ok(())
+        });
+        let _ = rested.await;
         if let Ok(rows) = app.blocking(|app| Ok(app.catalog().expired_sandboxes()?)).await {
             for row in rows {
                 let _ = remove(&app, row).await;
