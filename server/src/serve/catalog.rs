@@ -74,6 +74,11 @@ impl Catalog {
         Ok(done)
     }
 
+    /// Returns an error if the database does not answer.
+    pub(crate) fn check(&self) -> rusqlite::Result<()> {
+        self.read(|connection| connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(())))
+    }
+
     /// The name of a tenant's directory: random, so that no path is made from a client's text (T-NET-05).
     pub(crate) fn tenant_directory(&self, tenant: &str) -> rusqlite::Result<String> {
         let known = |connection: &Connection| {
