@@ -100,8 +100,11 @@ fn main() {
     let key = |tenant: &str| keys.create(tenant, Role::Admin, None, "bench", None, None).expect("a key is made").0;
     let (first, second) = (key("first"), key("second"));
     let (sender, ready) = mpsc::channel();
-    let reports =
-        Reports { ready: Box::new(move |address, _| sender.send(address).expect("somebody waits")), line: Arc::new(|_| {}) };
+    let reports = Reports {
+        ready: Box::new(move |address, _| sender.send(address).expect("somebody waits")),
+        line: Arc::new(|_| {}),
+        freed: Arc::new(sandlite_cli::give_memory_back),
+    };
     let engine = host.clone();
     std::thread::spawn(move || server::serve(config, engine, reports).expect("the server serves"));
     let address = ready.recv().expect("the server starts");

@@ -53,6 +53,7 @@ pub(crate) fn run(global: &Global, args: &Serve, printer: &Printer) -> anyhow::R
             ready.note(format_args!("listening on {scheme}://{address}"));
         }),
         line: std::sync::Arc::new(move |line| lines.note(line)),
+        freed: std::sync::Arc::new(crate::memory::give_back),
     };
     raise_open_files();
     server::serve(config, host, reports)?;

@@ -50,6 +50,8 @@ pub struct Reports {
     pub ready: Box<dyn FnOnce(SocketAddr, Option<String>) + Send>,
     /// Called with each line of the request log.
     pub line: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Called after idle sandboxes have freed memory, to return it to the system.
+    pub freed: Arc<dyn Fn() + Send + Sync>,
 }
 
 /// Serves clients until the process receives a signal to end.
@@ -81,7 +83,7 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
         let router = router(Door { app: app.clone(), hosts, line: reports.line });
         tokio::select! {
             () = listener.serve(router) => {}
-            () = sandboxes::expire(app.clone()) => {}
+            () = sandboxes::expire(app.clone(), reports.freed) => {}
             () = skillbox::expire(app.clone()) => {}
             () = told_to_end() => {}
         }

@@ -139,7 +139,7 @@ fn files_that_cannot_be_used_are_named_with_the_reason() {
     check("cert.pem", "missing.pem", &["`missing.pem`", "No such file"]);
     check("cert.pem", "empty.pem", &["`empty.pem`", "expected a private key in PEM"]);
     check("cert.pem", "text.pem", &["`text.pem`"]);
-    check("cert.pem", "other.pem", &["`cert.pem`"]);
+    check("cert.pem", "other.pem", &["`cert.pem`", "`other.pem` belongs to another certificate"]);
     check("cert.pem", "", &["`tls-cert` without `tls-key`"]);
     check("", "key.pem", &["`tls-key` without `tls-cert`"]);
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 use crate::Error;
@@ -38,7 +38,12 @@ impl Tls {
         provider.key_provider.load_private_key(private.clone_key()).map_err(|error| unusable(key, error.to_string()))?;
         let versions = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = versions.and_then(|config| config.with_no_client_auth().with_single_cert(chain, private));
-        let mut config = config.map_err(|error| unusable(certificate, error.to_string()))?;
+        let mut config = config.map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => {
+                unusable(certificate, format!("the private key in `{}` belongs to another certificate", key.display()))
+            }
+            error => unusable(certificate, error.to_string()),
+        })?;
         config.alpn_protocols = vec![HTTP.to_vec()];
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }

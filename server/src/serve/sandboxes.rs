@@ -13,6 +13,7 @@ mod tar;
 mod transfer;
 mod trees;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -80,16 +81,20 @@ fn handler(route: &Route) -> Option<MethodRouter<App>> {
     })
 }
 
-/// Removes sandboxes whose time is over and frees the memory of idle ones, for ever.
-pub(super) async fn expire(app: App) {
+/// Removes sandboxes whose time is over frees the memory of idle ones and tidies the catalog, for ever.
+pub(super) async fn expire(app: App, freed: Arc<dyn Fn() + Send + Sync>) {
     let mut round = 0u64;
     loop {
         if round.is_multiple_of(RARELY) {
             // Nothing waits for it, and the next round tries again.
             let _ = app.blocking(forget_old).await;
         }
-        let rested = app.blocking(|app| {
-            app.opened().rest();
+        let _ = app.blocking(|app| Ok(app.catalog().checkpoint()?)).await;
+        let freed = Arc::clone(&freed);
+        let rested = app.blocking(move |app| {
+            if app.opened().rest() > 0 {
+                freed();
+            }
             Ok(())
         });
         let _ = rested.await;

@@ -162,8 +162,8 @@ impl Opened {
         }
     }
 
-    /// Frees the memory of sandboxes that were not used since the last call. They stay open.
-    pub(super) fn rest(&self) {
+    /// Frees the memory of sandboxes that were not used since the last call, and returns their number. They stay open.
+    pub(super) fn rest(&self) -> usize {
         let looked = self.looked.swap(self.uses.load(Ordering::Relaxed), Ordering::Relaxed);
         let idle: Vec<Arc<Slot>> = {
             let table = self.table();
@@ -173,7 +173,7 @@ impl Opened {
                 .map(Arc::clone)
                 .collect()
         };
-        for slot in idle {
+        for slot in &idle {
             slot.rested.store(slot.used.load(Ordering::Relaxed), Ordering::Relaxed);
             // Nobody waits long: a sandbox that is being opened has nothing to free.
             if let Ok(held) = slot.sandbox.try_lock()
@@ -182,6 +182,7 @@ impl Opened {
                 sandbox.release_memory();
             }
         }
+        idle.len()
     }
 
     /// Forgets a sandbox whose row is gone, kills what runs in it and waits for its end.
