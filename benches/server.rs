@@ -1,8 +1,10 @@
-//! What HTTP adds to a command, what a flood of one tenant does to another, and what a sandbox that waits takes in memory.
+//! What HTTP adds to a command, what a flood of one tenant does to another, what a sandbox that waits takes in memory, and thousands of
+//! sandboxes.
 //!
-//! `cargo bench --bench server -- [ROUNDS]`. The server runs in this process, on the host that the library's calls use, so that both are
-//! measured on the same machine at the same time. The bars: 3 times the library's 99 % at 16 clients, 2 times the other tenant's own 99 %
-//! under a flood, 300 KB for each sandbox.
+//! `cargo bench --workspace --bench server -- [warm] [flood] [memory] [many] [ROUNDS]`; without a name all parts. The server runs in this
+//! process, on the host that the library's calls use, so that both are measured on the same machine at the same time. The bars: 3 times
+//! the library's 99 % at 16 clients, 2 times the other tenant's own 99 % under a flood, 300 KB for each idle sandbox, and 10 000 sandboxes
+//! of which 1 000 are in use.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,6 +22,11 @@ const ROUNDS: usize = 200;
 const CLIENTS: usize = 16;
 /// Sandboxes that wait.
 const IDLE: u64 = 300;
+/// Time after which the server frees the memory of idle sandboxes: it looks every 5 seconds for those unused since the last look.
+const REST: Duration = Duration::from_secs(11);
+/// Sandboxes that are known, and those of them that are used.
+const REGISTERED: usize = 10_000;
+const ACTIVE: usize = 1_000;
 const COMMAND: &str = "echo warm";
 
 struct Client {
@@ -77,34 +84,57 @@ impl Client {
 }
 
 fn main() {
-    let rounds = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(ROUNDS);
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let rounds = words.iter().find_map(|word| word.parse().ok()).unwrap_or(ROUNDS);
+    let names: Vec<&str> = words.iter().map(String::as_str).filter(|word| word.parse::<usize>().is_err()).collect();
+    let is_chosen = |name: &str| names.is_empty() || names.contains(&name);
     let host = Host::builder().build().expect("the engine starts");
     let data = tempfile::tempdir().expect("there is a place for files");
     let mut config = Config::new(data.path().join("data"));
     config.listen = SocketAddr::from(([127, 0, 0, 1], 0));
     config.log = Log::Off;
     config.requests_per_second = 1_000_000;
+    config.sandboxes_of_tenant = 1_000_000;
+    println!("{} cores, {} runs of a tenant at a time", config.sharing, config.concurrent_of_tenant);
     let keys = Keys::open(&config.data).expect("the catalog opens");
     let key = |tenant: &str| keys.create(tenant, Role::Admin, None, "bench", None, None).expect("a key is made").0;
     let (first, second) = (key("first"), key("second"));
     let (sender, ready) = mpsc::channel();
-    let reports =
-        Reports { ready: Box::new(move |address, _| sender.send(address).expect("somebody waits")), line: Arc::new(|_| {}) };
+    let reports = Reports {
+        ready: Box::new(move |address, _| sender.send(address).expect("somebody waits")),
+        line: Arc::new(|_| {}),
+        freed: Arc::new(sandlite_cli::give_memory_back),
+    };
     let engine = host.clone();
     std::thread::spawn(move || server::serve(config, engine, reports).expect("the server serves"));
     let address = ready.recv().expect("the server starts");
 
-    println!("{:<44} {:>10} {:>10}", "warm `bash`", "median", "99 %");
-    for clients in [1, CLIENTS] {
-        let library = show(&format!("library, {clients} at a time"), library(&host, data.path(), clients, rounds));
-        let http = show(&format!("HTTP, {clients} at a time"), over_http(address, &first, clients, rounds));
-        println!("{:<44} {:>10} {:>9.2}x", "", "", http.as_secs_f64() / library.as_secs_f64());
+    println!("{:<44} {:>10} {:>10}", "", "median", "99 %");
+    if is_chosen("warm") {
+        for clients in [1, CLIENTS] {
+            let library = show(&format!("library, {clients} at a time"), library(&host, data.path(), clients, rounds));
+            let http = show(&format!("HTTP, {clients} at a time"), over_http(address, &first, clients, rounds));
+            ratio(http, library, (clients == CLIENTS).then_some(3.0));
+        }
     }
-    let alone = show("another tenant, alone", over_http(address, &second, 1, rounds * 2));
+    if is_chosen("flood") {
+        flood(address, &first, &second, rounds * 2);
+    }
+    if is_chosen("memory") {
+        memory(address, &first);
+    }
+    if is_chosen("many") {
+        many(address, &first);
+    }
+}
+
+/// One client of a tenant, alone and beside twice as many clients of another as are usual.
+fn flood(address: SocketAddr, flooding: &str, other: &str, rounds: usize) {
+    let alone = show("another tenant, alone", over_http(address, other, 1, rounds));
     let stop = Arc::new(AtomicBool::new(false));
     let flood: Vec<_> = (0..CLIENTS * 2)
         .map(|_| {
-            let (stop, key) = (Arc::clone(&stop), first.clone());
+            let (stop, key) = (Arc::clone(&stop), flooding.to_owned());
             std::thread::spawn(move || {
                 let mut client = Client::new(address, &key);
                 let id = client.sandbox();
@@ -114,18 +144,84 @@ fn main() {
             })
         })
         .collect();
-    let flooded = show("another tenant, beside a flood", over_http(address, &second, 1, rounds * 2));
-    println!("{:<44} {:>10} {:>9.2}x", "", "", flooded.as_secs_f64() / alone.as_secs_f64());
+    let flooded = show("another tenant, beside a flood", over_http(address, other, 1, rounds));
+    ratio(flooded, alone, Some(2.0));
     stop.store(true, Ordering::Relaxed);
     flood.into_iter().for_each(|client| client.join().expect("the flood ends"));
+}
 
-    let mut client = Client::new(address, &first);
+fn memory(address: SocketAddr, key: &str) {
+    let mut client = Client::new(address, key);
+    // What the first ones leave in the allocator is there for those that follow.
+    for _ in 0..IDLE / 10 {
+        let id = client.sandbox();
+        client.bash(&id);
+    }
+    std::thread::sleep(REST);
     let before = resident();
     for _ in 0..IDLE {
         let id = client.sandbox();
         client.bash(&id);
     }
-    println!("{:<44} {:>7} KB", format!("memory of each of {IDLE} idle sandboxes"), resident().saturating_sub(before) / IDLE);
+    let busy = resident().saturating_sub(before) / IDLE;
+    std::thread::sleep(REST);
+    let idle = resident().saturating_sub(before) / IDLE;
+    println!("{:<44} {busy:>7} KB", format!("memory of each of {IDLE} sandboxes, just used"));
+    println!("{:<44} {idle:>7} KB   {}", "the same, idle", verdict(idle <= 300, "300 KB"));
+}
+
+/// Makes many sandboxes and uses some of them again and again, then all of them once.
+fn many(address: SocketAddr, key: &str) {
+    let began = Instant::now();
+    let ids: Vec<String> = std::thread::scope(|scope| {
+        let makers: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(move || {
+                    let mut client = Client::new(address, key);
+                    (0..REGISTERED / CLIENTS).map(|_| client.sandbox()).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        makers.into_iter().flat_map(|maker| maker.join().expect("sandboxes are made")).collect()
+    });
+    println!("{} sandboxes registered in {:.0?}, {} MB resident", ids.len(), began.elapsed(), resident() / 1024);
+    let rotate = |name: &str, ids: &[String], rounds: usize| {
+        let times = std::thread::scope(|scope| {
+            let users: Vec<_> = (0..CLIENTS)
+                .map(|number| {
+                    let mine: Vec<&String> = ids.iter().skip(number).step_by(CLIENTS).collect();
+                    scope.spawn(move || {
+                        let mut client = Client::new(address, key);
+                        let mut times = Vec::new();
+                        for _ in 0..rounds {
+                            for id in &mine {
+                                let began = Instant::now();
+                                client.bash(id);
+                                times.push(began.elapsed());
+                            }
+                        }
+                        times
+                    })
+                })
+                .collect();
+            users.into_iter().flat_map(|user| user.join().expect("a client ends")).collect::<Vec<_>>()
+        });
+        show(name, times);
+        println!("{:<44} {:>7} MB resident", "", resident() / 1024);
+    };
+    rotate(&format!("{ACTIVE} of them, opened"), &ids[..ACTIVE], 1);
+    rotate(&format!("{ACTIVE} of them, in turn, 3 rounds"), &ids[..ACTIVE], 3);
+    rotate("all of them, closed and opened by use", &ids, 1);
+}
+
+fn ratio(measured: Duration, base: Duration, bar: Option<f64>) {
+    let ratio = measured.as_secs_f64() / base.as_secs_f64();
+    let verdict = bar.map(|bar| verdict(ratio <= bar, &format!("{bar:.0}x"))).unwrap_or_default();
+    println!("{:<44} {:>10} {ratio:>9.2}x   {verdict}", "", "");
+}
+
+fn verdict(is_met: bool, bar: &str) -> String {
+    format!("bar: {bar}, {}", if is_met { "met" } else { "MISSED" })
 }
 
 fn over_http(address: SocketAddr, key: &str, clients: usize, rounds: usize) -> Vec<Duration> {

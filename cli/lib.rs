@@ -36,6 +36,11 @@ use std::path::PathBuf;
 use args::Args;
 use printer::Printer;
 
+/// Returns freed memory of this process to the system.
+pub fn give_memory_back() {
+    memory::give_back();
+}
+
 /// Configures how this process allocates memory, for a program that does nothing else.
 pub fn prepare_process() {
     memory::take_in_large_steps();

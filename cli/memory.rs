@@ -12,3 +12,11 @@ pub(crate) fn take_in_large_steps() {
     #[cfg(target_env = "gnu")]
     let _ = unsafe { libc::mallopt(libc::M_TOP_PAD, STEP) };
 }
+
+/// Returns freed memory to the system. The C library keeps what lies between parts that are in use: after a thousand sandboxes have freed
+/// their caches, more than half of it.
+pub(crate) fn give_back() {
+    // SAFETY: only touches memory that the allocator has marked as free, under its own locks.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    let _ = unsafe { libc::malloc_trim(0) };
+}

@@ -5,6 +5,7 @@
 mod files;
 mod http;
 mod skills;
+mod tls;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -32,7 +33,7 @@ pub(crate) fn run(server: &Server, global: &Global, verb: &Verb, printer: &Print
     let key = server.key.clone().or_else(|| std::env::var("SANDLITE_KEY").ok()).filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| Hinted::error("no API key given", "pass one with `--key` or in SANDLITE_KEY"))?;
     refuse(global)?;
-    let remote = Remote { http: Http::new(&server.url, key)?, named: &server.sandbox, printer };
+    let remote = Remote { http: Http::new(&server.url, key, server.ca.as_deref())?, named: &server.sandbox, printer };
     remote.run(global, verb).or_else(|error| match error.downcast_ref::<Refused>() {
         // Something that is missing, or that somebody else changed, is a negative result.
         Some(Refused { status: 404 | 409 | 412, .. }) => {

@@ -20,12 +20,15 @@ pub(super) struct RemoteArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct Server {
-    /// The address of the server: http://HOST:PORT
+    /// The address of the server: http://HOST:PORT or https://HOST
     #[arg(long = "server", value_name = "URL")]
     pub(crate) url: String,
     /// The API key [default: $SANDLITE_KEY]
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
+    /// Trust only the certificate authorities of this PEM file, for https
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<std::path::PathBuf>,
     /// The name or id of the sandbox, created by its name if it is missing
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub(crate) sandbox: String,

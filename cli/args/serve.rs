@@ -24,6 +24,15 @@ pub(crate) struct Serve {
     /// Serve this host name too, besides this machine's own
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
+    /// Serve HTTPS with the certificate chain of this PEM file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<String>,
+    /// Read the certificate's private key from this PEM file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<String>,
+    /// Send OpenTelemetry traces to this collector, such as http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
     /// Set any setting that `--check` lists
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,

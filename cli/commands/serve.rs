@@ -11,6 +11,8 @@ use crate::args::{self, Chosen, CreateKey, Global, KeysVerb, Serve};
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
+/// Files that a server may have open, if the system allows as many.
+const MOST_FILES: u64 = 1 << 20;
 /// Shortest key that `keys create --from-stdin` takes without a note.
 const SHORTEST: usize = 32;
 
@@ -21,6 +23,9 @@ pub(crate) fn run(global: &Global, args: &Serve, printer: &Printer) -> anyhow::R
         set.or_else(|| match setting.name {
             "listen" => args.listen.clone(),
             "allow-host" if !args.allow_host.is_empty() => Some(args.allow_host.join(",")),
+            "tls-cert" => args.tls_cert.clone(),
+            "otlp" => args.otlp.clone(),
+            "tls-key" => args.tls_key.clone(),
             "preset" => match &global.preset {
                 Chosen::Preset(preset) if *preset != runtime::Preset::default() => Some(preset.to_string()),
                 _ => None,
@@ -39,18 +44,29 @@ pub(crate) fn run(global: &Global, args: &Serve, printer: &Printer) -> anyhow::R
     let teller = printer.clone();
     let host =
         crate::engine::with_shipped(Host::builder()).progress(move |what| teller.note(format_args!("{what} …"))).build()?;
-    let (ready, lines) = (printer.clone(), printer.clone());
+    let (ready, lines, scheme) = (printer.clone(), printer.clone(), config.scheme());
     let reports = Reports {
         ready: Box::new(move |address, key| {
             if let Some(key) = key {
                 ready.note(format_args!("first key (tenant `default`, role admin), not shown again: {key}"));
             }
-            ready.note(format_args!("listening on http://{address}"));
+            ready.note(format_args!("listening on {scheme}://{address}"));
         }),
         line: std::sync::Arc::new(move |line| lines.note(line)),
+        freed: std::sync::Arc::new(crate::memory::give_back),
     };
+    raise_open_files();
     server::serve(config, host, reports)?;
     Ok(Code::Success)
+}
+
+// Each open sandbox has several files, and many systems allow 1024 for a process that does not ask for more.
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let current = Some(limit.maximum.map_or(MOST_FILES, |most| most.min(MOST_FILES)));
+    // Without success fewer sandboxes can be open at a time.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum });
 }
 
 // The directory that the words or the environment name.

@@ -1,14 +1,16 @@
-//! Requests to a server: HTTP/1.1 over a socket, one connection each. TLS belongs to a proxy on this machine.
+//! Requests to a server: HTTP/1.1 over a socket, with TLS or without, one connection each.
 //!
-//! Written here because a crate with TLS is larger than everything else in this program's client.
+//! Written here because a crate for it is larger than everything else in this program's client.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::Value;
 
+use super::tls::{Stream, Trust};
 use crate::printer::Hinted;
 
 /// How long the server may be silent: streams have a heartbeat, and no run takes longer.
@@ -22,6 +24,7 @@ const LARGEST: u64 = 1 << 30;
 /// A server and the key for it.
 pub(super) struct Http {
     authority: String,
+    trust: Option<Trust>,
     prefix: String,
     key: String,
 }
@@ -49,7 +52,7 @@ pub(super) struct Response {
 
 /// The bytes of a body, as they come.
 struct Body {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Stream>>,
     length: Length,
 }
 
@@ -62,22 +65,37 @@ enum Length {
 }
 
 impl Http {
-    pub(super) fn new(url: &str, key: String) -> anyhow::Result<Self> {
-        let Some(rest) = url.strip_prefix("http://") else {
-            let hint = "name it as http://HOST:PORT; for TLS, reach it through a tunnel or a proxy of this machine";
-            return Err(Hinted::error(format!("cannot use the server `{url}`"), hint));
+    /// A server by its address; `ca` is a file with the only certificate authorities to trust.
+    pub(super) fn new(url: &str, key: String, ca: Option<&Path>) -> anyhow::Result<Self> {
+        let (rest, trust) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
+            (Some(rest), _) => (rest, None),
+            (None, Some(rest)) => (rest, Some(Trust::new(ca)?)),
+            (None, None) => {
+                return Err(Hinted::error(
+                    format!("cannot use the server `{url}`"),
+                    "name it as http://HOST:PORT or https://HOST",
+                ));
+            }
         };
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        Ok(Self { authority: authority.to_owned(), prefix: path.trim_end_matches('/').to_owned(), key })
+        Ok(Self { authority: authority.to_owned(), trust, prefix: path.trim_end_matches('/').to_owned(), key })
     }
 
     /// Sends a request; a status of 400 or above is an error.
     pub(super) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> anyhow::Result<Response> {
         let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-        let target = if has_port { self.authority.clone() } else { format!("{}:80", self.authority) };
+        let port = if self.trust.is_some() { 443 } else { 80 };
+        let target = if has_port { self.authority.clone() } else { format!("{}:{port}", self.authority) };
         let unreachable = || format!("cannot reach the server `{}`", self.authority);
-        let mut stream = TcpStream::connect(&target).with_context(unreachable)?;
+        let stream = TcpStream::connect(&target).with_context(unreachable)?;
         stream.set_read_timeout(Some(SILENCE))?;
+        let mut stream: Box<dyn Stream> = match &self.trust {
+            Some(trust) => {
+                let host = target.rsplit_once(':').map_or(target.as_str(), |(host, _)| host);
+                Box::new(trust.connect(host, stream)?)
+            }
+            None => Box::new(stream),
+        };
         let mut head = format!("{method} {}{path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.prefix, self.authority);
         head.push_str(&format!("Authorization: Bearer {}\r\nContent-Length: {}\r\n", self.key, body.len()));
         for (name, value) in headers {
@@ -85,6 +103,7 @@ impl Http {
         }
         head.push_str("\r\n");
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).with_context(unreachable)?;
+        stream.flush().with_context(unreachable)?;
         Response::read(BufReader::new(stream)).with_context(unreachable)?.checked()
     }
 
@@ -103,7 +122,7 @@ impl Http {
 }
 
 impl Response {
-    fn read(mut stream: BufReader<TcpStream>) -> anyhow::Result<Self> {
+    fn read(mut stream: BufReader<Box<dyn Stream>>) -> anyhow::Result<Self> {
         let first = line(&mut stream)?;
         let status = first.split(' ').nth(1).and_then(|word| word.parse().ok());
         let status = status.filter(|_| first.starts_with("HTTP/1.")).context("the response is not HTTP")?;
@@ -167,12 +186,15 @@ impl Response {
     }
 }
 
-fn line(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
+fn line(stream: &mut BufReader<Box<dyn Stream>>) -> std::io::Result<String> {
     let mut line = String::new();
     let count = stream.take(LONGEST_LINE).read_line(&mut line)?;
     match line.strip_suffix('\n') {
         Some(line) => Ok(line.trim_end_matches('\r').to_owned()),
         None if count == 0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        None if u64::try_from(count).is_ok_and(|count| count < LONGEST_LINE) => {
+            Err(std::io::Error::other("the response is not HTTP: does the server speak TLS?"))
+        }
         None => Err(std::io::Error::other("the response has a line that is too long")),
     }
 }
@@ -242,7 +264,7 @@ mod tests {
             let _ = stream.read(&mut asked).unwrap();
             stream.write_all(answer.as_bytes()).unwrap();
         });
-        let response = Http::new(&format!("http://{address}/"), "k".to_owned()).unwrap().send("GET", "/", &[], b"");
+        let response = Http::new(&format!("http://{address}/"), "k".to_owned(), None).unwrap().send("GET", "/", &[], b"");
         server.join().unwrap();
         response
     }
@@ -268,7 +290,7 @@ mod tests {
         let refused =
             answered("HTTP/1.1 404 Not Found\r\nContent-Length: 38\r\n\r\n{\"error\":\"not_found\",\"message\":\"gone\"}");
         assert_eq!(refused.err().unwrap().to_string(), "gone (HTTP 404)");
-        assert!(Http::new("https://example", String::new()).is_err());
+        assert!(Http::new("ftp://example", String::new(), None).is_err());
     }
 
     #[test]

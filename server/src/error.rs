@@ -49,6 +49,17 @@ pub enum Error {
         /// Every name, separated by commas.
         known: String,
     },
+    /// A certificate or its key cannot be used.
+    #[error("cannot use `{}` for TLS: {reason}", path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// Only one of the certificate and its key is named.
+    #[error("cannot use {0}: TLS needs both")]
+    HalfTls(&'static str),
     /// The data directory of a server cannot be used.
     #[error("cannot use the data directory `{}`", path.display())]
     Data {

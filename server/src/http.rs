@@ -6,65 +6,32 @@
 mod body;
 mod guard;
 mod key;
-mod patient;
-mod places;
 mod sessions;
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, State};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::Error;
+use crate::listener::{Listener, Place, Places, REFUSAL_TIME, Times, threads, told_to_end};
 use crate::mcp::Service;
 use crate::message::{LARGEST, Shape};
 use guard::Guard;
 pub(crate) use guard::{Hosts, only};
 pub use key::Key;
 pub(crate) use key::random_hex;
-pub(crate) use patient::Patient;
-pub(crate) use places::{Place, Places};
 use sessions::Sessions;
 
 /// The header with the session ID.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
-
-/// Maximum size of the request line and headers, in bytes.
-const HEADER_BYTES: usize = 64 << 10;
-/// Delay after an invalid key, which slows down guessing without affecting other clients.
-const REFUSAL_TIME: Duration = Duration::from_millis(200);
-
-/// Timeouts for clients.
-#[derive(Clone, Copy, Debug)]
-pub struct Times {
-    /// To send the key, from the start of the connection.
-    pub key: Duration,
-    /// To start and send the headers of a further request.
-    pub idle: Duration,
-    /// To send a body.
-    pub body: Duration,
-    /// To accept more of a response.
-    pub write: Duration,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        let seconds = Duration::from_secs;
-        Self { key: seconds(5), idle: seconds(60), body: seconds(30), write: seconds(10) }
-    }
-}
 
 /// The address to listen on, and the clients to accept.
 #[derive(Clone, Debug)]
@@ -82,7 +49,7 @@ pub struct Listen {
     pub times: Times,
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type Answer = Response<Body>;
 type Protocol = StreamableHttpService<Service, NeverSessionManager>;
 
 struct Server {
@@ -102,14 +69,15 @@ pub fn serve_http(service: Service, listen: Listen, ready: impl FnOnce(SocketAdd
     if !listen.address.ip().is_loopback() && listen.hosts.is_empty() {
         return Err(Error::NotLoopback(listen.address));
     }
-    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Error::Threads)?;
+    let threads = threads()?;
     let result = threads.block_on(async {
-        let failed = |source| Error::Listen { address: listen.address, source };
-        let listener = TcpListener::bind(listen.address).await.map_err(failed)?;
-        ready(listener.local_addr().map_err(failed)?);
+        let listener = Listener::bind(listen.address, Places::default(), listen.times, None).await?;
+        ready(listener.address());
         let server = Arc::new(Server::new(service.clone(), listen));
+        // One route for every path: the guard checks paths last, after the key.
+        let router = Router::new().fallback(answer).with_state(server);
         tokio::select! {
-            () = accept(listener, server) => {}
+            () = listener.serve(router) => {}
             () = told_to_end() => {}
         }
         service.stop().await;
@@ -119,56 +87,8 @@ pub fn serve_http(service: Service, listen: Listen, ready: impl FnOnce(SocketAdd
     result
 }
 
-/// Waits until the process receives a signal to end.
-pub(crate) async fn told_to_end() {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
-    }
-}
-
-async fn accept(listener: TcpListener, server: Arc<Server>) {
-    let places = Places::default();
-    loop {
-        let Ok((stream, address)) = listener.accept().await else {
-            // Most likely out of descriptors: other connections have to end first.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
-        };
-        let place = Arc::new(places.enter(address.ip()));
-        tokio::spawn(serve(stream, Arc::clone(&server), place));
-    }
-}
-
-async fn serve(stream: TcpStream, server: Arc<Server>, place: Arc<Place>) {
-    let times = server.times;
-    let answering = Arc::clone(&place);
-    let answer = service_fn(move |request| {
-        let (server, place) = (Arc::clone(&server), Arc::clone(&answering));
-        async move { Ok::<_, Infallible>(server.answer(request, &place).await) }
-    });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(times.idle)
-        .max_buf_size(HEADER_BYTES)
-        .serve_connection(TokioIo::new(Patient::new(stream, times.write)), answer);
-    let unknown_for_too_long = async {
-        tokio::time::sleep(times.key).await;
-        if place.is_known() {
-            std::future::pending().await
-        }
-    };
-    tokio::select! {
-        _ = connection => {}
-        () = place.evicted() => {}
-        () = unknown_for_too_long => {}
-    }
+async fn answer(State(server): State<Arc<Server>>, Extension(place): Extension<Arc<Place>>, request: Request<Body>) -> Answer {
+    server.answer(request, &place).await
 }
 
 impl Server {
@@ -189,7 +109,7 @@ impl Server {
         Self { guard, sessions: Sessions::default(), times: listen.times, service, protocol }
     }
 
-    async fn answer(&self, request: Request<Incoming>, place: &Place) -> Answer {
+    async fn answer(&self, request: Request<Body>, place: &Place) -> Answer {
         let mut answer = match self.admit(request, place).await {
             Ok(answer) => answer,
             Err(refusal) => {
@@ -208,7 +128,7 @@ impl Server {
         answer
     }
 
-    async fn admit(&self, request: Request<Incoming>, place: &Place) -> Result<Answer, Refusal> {
+    async fn admit(&self, request: Request<Body>, place: &Place) -> Result<Answer, Refusal> {
         self.guard.check(&request)?;
         if !place.admit() {
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many connections"));
@@ -228,7 +148,7 @@ impl Server {
         }
     }
 
-    async fn post(&self, request: Request<Incoming>, session: Option<String>) -> Result<Answer, Refusal> {
+    async fn post(&self, request: Request<Body>, session: Option<String>) -> Result<Answer, Refusal> {
         let busy = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many concurrent requests");
         let (mut parts, incoming) = request.into_parts();
         let length = guard::only(&parts.headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok());
@@ -245,7 +165,7 @@ impl Server {
         }
         // Reserved before the protocol sees the request, and issued only if it was an initialize request (T-NET-03).
         let begun = if message.is_initialize() { Some(self.sessions.reserve()?) } else { None };
-        let mut answer = self.protocol.handle(Request::from_parts(parts, Full::new(bytes))).await;
+        let mut answer = self.protocol.handle(Request::from_parts(parts, Full::new(bytes))).await.map(Body::new);
         if let Some(begun) = begun
             && answer.status().is_success()
             && let Ok(value) = HeaderValue::from_str(begun.id())
@@ -279,7 +199,7 @@ impl Refusal {
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    let mut answer = Response::new(Body::from(text));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer

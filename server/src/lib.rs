@@ -28,12 +28,14 @@
 
 mod error;
 mod http;
+mod listener;
 mod load;
 mod mcp;
 mod message;
 mod serve;
 
 pub use error::Error;
-pub use http::{Key, Listen, Times, serve_http};
+pub use http::{Key, Listen, serve_http};
+pub use listener::Times;
 pub use mcp::{Service, Settings, serve_stdio};
-pub use serve::{Config, KeyRow, Keys, Log, Reports, Role, SETTINGS, Setting, serve};
+pub use serve::{Collector, Config, KeyRow, Keys, Log, Reports, Role, SETTINGS, Setting, serve};

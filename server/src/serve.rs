@@ -1,7 +1,7 @@
 //! `sandlite serve`: sandboxes and skills over HTTP for many tenants, with one program and one directory.
 //!
-//! Routes are axum's; connections stay with hyper, whose times and places are bounded as those of `sandlite mcp --http`. The order of a
-//! request: [`requests`] (host, origin, id, log), [`auth`] (key, tenant, role, rate, audit), its route, [`admission`] (turn), a thread.
+//! Connections are those of [`listener`](crate::listener), which bounds their times and places. The order of a request:
+//! [`requests`] (host, origin, id, log), [`auth`] (key, tenant, role, rate, audit), its route, [`admission`] (turn), a thread.
 
 mod admission;
 mod app;
@@ -19,6 +19,7 @@ mod problem;
 mod requests;
 mod sandboxes;
 mod skillbox;
+mod traces;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,13 +27,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use runtime::Host;
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::Error;
-use crate::http::{Hosts, Patient, Place, Places, Times, told_to_end};
+use crate::http::Hosts;
+use crate::listener::{Listener, Places, Times, Tls, threads, told_to_end};
 use app::App;
 use catalog::{Catalog, NewKey};
 use problem::Problem;
@@ -40,11 +39,10 @@ use requests::Door;
 
 pub use catalog::{KeyRow, Role};
 pub use config::{Config, Log, SETTINGS, Setting};
+pub use traces::Collector;
 
 /// The tenant of a server that has no other.
 const DEFAULT_TENANT: &str = "default";
-/// Bytes of request line and headers.
-const HEADER_BYTES: usize = 64 << 10;
 
 /// What a server reports while it runs.
 pub struct Reports {
@@ -52,6 +50,8 @@ pub struct Reports {
     pub ready: Box<dyn FnOnce(SocketAddr, Option<String>) + Send>,
     /// Called with each line of the request log.
     pub line: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Called after idle sandboxes have freed memory, to return it to the system.
+    pub freed: Arc<dyn Fn() + Send + Sync>,
 }
 
 /// Serves clients until the process receives a signal to end.
@@ -65,23 +65,30 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
     if !address.ip().is_loopback() && config.hosts.is_empty() {
         return Err(Error::NotLoopback(address));
     }
-    let hosts = Arc::new(Hosts::new(&config.hosts));
+    let tls = match (&config.tls_cert, &config.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key)?),
+        (None, None) => None,
+        (Some(_), None) => return Err(Error::HalfTls("`tls-cert` without `tls-key`")),
+        (None, Some(_)) => return Err(Error::HalfTls("`tls-key` without `tls-cert`")),
+    };
+    let hosts = Arc::new(Hosts::new(&config.hosts, config.scheme()));
     let app = App::new(config, host)?;
     let key = first_key(&app)?;
     app.recover()?;
-    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(Error::Threads)?;
+    let threads = threads()?;
     let result = threads.block_on(async {
-        let failed = |source| Error::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        (reports.ready)(listener.local_addr().map_err(failed)?, key);
+        let listener = Listener::bind(address, Places::for_many(), Times::default(), tls).await?;
+        (reports.ready)(listener.address(), key);
+        app.start_traces();
         let router = router(Door { app: app.clone(), hosts, line: reports.line });
         tokio::select! {
-            () = accept(listener, router) => {}
-            () = sandboxes::expire(app.clone()) => {}
+            () = listener.serve(router) => {}
+            () = sandboxes::expire(app.clone(), reports.freed) => {}
             () = skillbox::expire(app.clone()) => {}
             () = told_to_end() => {}
         }
         app.stop().await;
+        app.traces().finish().await;
         Ok(())
     });
     threads.shutdown_background();
@@ -115,7 +122,7 @@ fn router(door: Door) -> Router {
 // The first key of a new data directory: the one that was given, or a new one if there is no other.
 fn first_key(app: &App) -> Result<Option<String>, Error> {
     let new =
-        NewKey { tenant: DEFAULT_TENANT.to_owned(), role: Role::Admin, view: None, name: "first".to_owned(), expires_at: None };
+        NewKey { tenant: DEFAULT_TENANT.to_owned(), role: Role::Admin, view: None, name: "first".to_owned(), lifetime: None };
     match &app.config().first_key {
         Some(given) => {
             if app.catalog().find_key(given)?.is_none() {
@@ -125,41 +132,6 @@ fn first_key(app: &App) -> Result<Option<String>, Error> {
         }
         None if app.catalog().list_keys(None)?.is_empty() => Ok(Some(app.catalog().create_key(&new, None)?.0)),
         None => Ok(None),
-    }
-}
-
-async fn accept(listener: TcpListener, router: Router) {
-    let places = Places::for_many();
-    loop {
-        let Ok((stream, address)) = listener.accept().await else {
-            // Out of descriptors, most likely: others have to end first.
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            continue;
-        };
-        let _ = stream.set_nodelay(true);
-        let place = Arc::new(places.enter(address.ip()));
-        tokio::spawn(connection(stream, router.clone(), place));
-    }
-}
-
-async fn connection(stream: TcpStream, router: Router, place: Arc<Place>) {
-    let times = Times::default();
-    let routed = router.layer(axum::Extension(Arc::clone(&place)));
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(times.idle)
-        .max_buf_size(HEADER_BYTES)
-        .serve_connection(TokioIo::new(Patient::new(stream, times.write)), TowerToHyperService::new(routed));
-    let unknown_for_too_long = async {
-        tokio::time::sleep(times.key).await;
-        if place.is_known() {
-            std::future::pending().await
-        }
-    };
-    tokio::select! {
-        _ = connection => {}
-        () = place.evicted() => {}
-        () = unknown_for_too_long => {}
     }
 }
 
@@ -191,8 +163,7 @@ impl Keys {
         lifetime: Option<std::time::Duration>,
         given: Option<&str>,
     ) -> Result<(String, String), Error> {
-        let expires_at = lifetime.map(|time| clock::now().saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
-        let new = NewKey { tenant: tenant.to_owned(), role, view, name: name.to_owned(), expires_at };
+        let new = NewKey { tenant: tenant.to_owned(), role, view, name: name.to_owned(), lifetime };
         Ok(self.0.create_key(&new, given)?)
     }
 

@@ -331,6 +331,21 @@ impl Database {
         self.shared.gauge.settling()
     }
 
+    /// Frees the memory that only saves time: idle readers, cached pages, rows and statements. Does nothing to a transaction that is
+    /// running. The next operations take longer.
+    pub fn release_memory(&self) {
+        let idle = std::mem::take(&mut *lock(&self.shared.readers));
+        drop(idle);
+        if let Some(store) = &mut lock(&self.shared.writer.slot).store {
+            store.release_memory();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn idle_readers(&self) -> usize {
+        lock(&self.shared.readers).len()
+    }
+
     /// Returns a weak reference to the database.
     #[must_use]
     pub fn downgrade(&self) -> WeakDatabase {

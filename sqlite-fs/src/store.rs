@@ -504,6 +504,19 @@ impl Store {
         self.gauge.reset();
     }
 
+    /// Frees what is cached between transactions.
+    pub(crate) fn release_memory(&mut self) {
+        if self.began || !self.open_calls.is_empty() {
+            return;
+        }
+        self.forget();
+        (self.nodes, self.changed_nodes, self.orphans, self.holds) = Default::default();
+        self.contents.forget();
+        self.connection.flush_prepared_statement_cache();
+        // Without success the pages stay.
+        let _ = self.connection.release_memory();
+    }
+
     /// Empties the caches, discarding unwritten data.
     fn forget(&mut self) {
         self.nodes.clear();

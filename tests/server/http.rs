@@ -51,7 +51,7 @@ impl Answer {
 }
 
 /// The program, started with these arguments.
-fn sandlite(args: &[&str], directory: &Path) -> Command {
+pub(crate) fn sandlite(args: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandlite"));
     command.args(args).current_dir(directory);
     command
@@ -68,7 +68,7 @@ fn start(directory: &Path, settings: &[String]) -> (Child, SocketAddr, Option<St
         let line = line.unwrap();
         said.push_str(&line);
         key = key.take().or_else(|| line.split_once("not shown again: ").map(|(_, key)| key.trim().to_owned()));
-        line.split_once("listening on http://")?.1.trim().parse().ok()
+        line.split_once("listening on ")?.1.rsplit_once("//")?.1.trim().parse().ok()
     });
     // Nobody reads what else it says; the pipe must not fill.
     std::thread::spawn(move || lines.for_each(drop));

@@ -8,3 +8,5 @@ mod sandboxes;
 mod skillbox;
 #[path = "../support/skipped.rs"]
 mod skipped;
+mod tls;
+mod traces;

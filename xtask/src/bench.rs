@@ -13,6 +13,7 @@ const HELP: &str = "Usage: cargo xtask bench <benchmark>
   peers       compare with similar tools: writes docs/benchmarks.{md,svg}; --install installs them by name,
               --rounds N, --note TEXT adds a note to the page
   commands    measure commands: warm, in a new sandbox, with programs and pipelines
+  server      check the targets of `sandlite serve`: [warm] [flood] [memory] [many] [ROUNDS]
 ";
 
 const CARGO: &str = "it is part of Rust";
@@ -33,6 +34,10 @@ pub(crate) fn bench(args: &[String]) -> crate::Outcome {
             run(ours()?.args(["targets", nanos.trim()]), CARGO)
         }
         Some("peers") => peers::peers(args),
+        Some("server") => {
+            let bench = ["bench", "--workspace", "--bench", "server", "--"];
+            run(cargo().args(bench).args(args.iter().skip(1)), CARGO)
+        }
         Some("commands") => run(cargo().args(["bench", "--workspace", "--bench", "commands"]), CARGO),
         _ => Err(HELP.into()),
     }

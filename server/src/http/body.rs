@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use super::guard::only;
 use crate::message::{LARGEST, Shape};
 
 /// Reads a JSON body.
-pub(super) async fn read(headers: &HeaderMap, incoming: Incoming, time: Duration) -> Result<Bytes, Refusal> {
+pub(super) async fn read(headers: &HeaderMap, incoming: Body, time: Duration) -> Result<Bytes, Refusal> {
     let kind = only(headers, &CONTENT_TYPE).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     // Web pages can send any other type without a preflight request.

@@ -21,13 +21,16 @@ pub(super) struct Guard {
 }
 
 /// The host names that are answered to.
-pub(crate) struct Hosts(Vec<String>);
+pub(crate) struct Hosts {
+    names: Vec<String>,
+    scheme: Scheme,
+}
 
 impl Hosts {
-    /// This machine's own names, and these.
-    pub(crate) fn new(more: &[String]) -> Self {
+    /// This machine's own names, and these, for one scheme.
+    pub(crate) fn new(more: &[String], scheme: Scheme) -> Self {
         let own = LOOPBACK.iter().map(|host| (*host).to_owned());
-        Self(own.chain(more.iter().map(|host| host.to_ascii_lowercase())).collect())
+        Self { names: own.chain(more.iter().map(|host| host.to_ascii_lowercase())).collect(), scheme }
     }
 
     // A page that rebinds its own name to this machine still sends that name. A request that names its host in the first line, as one to a
@@ -36,22 +39,22 @@ impl Hosts {
     pub(crate) fn serves(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(host) = only(headers, &HOST) else { return false };
         let Ok(authority) = host.parse::<Authority>() else { return false };
-        let is_ours = uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP)
+        let is_ours = uri.scheme().is_none_or(|scheme| *scheme == self.scheme)
             && uri.authority().is_none_or(|named| named.as_str().eq_ignore_ascii_case(host));
         let known =
             |allowed: &String| allowed.eq_ignore_ascii_case(authority.host()) || allowed.eq_ignore_ascii_case(authority.as_str());
-        is_ours && self.0.iter().any(known) && !host.contains('@')
+        is_ours && self.names.iter().any(known) && !host.contains('@')
     }
 }
 
 impl Guard {
     pub(super) fn new(listen: &Listen) -> Self {
-        Self { key: listen.key.clone(), hosts: Hosts::new(&listen.hosts), origins: listen.origins.clone() }
+        Self { key: listen.key.clone(), hosts: Hosts::new(&listen.hosts, Scheme::HTTP), origins: listen.origins.clone() }
     }
 
     /// Returns the accepted host names.
     pub(super) fn hosts(&self) -> Vec<String> {
-        self.hosts.0.clone()
+        self.hosts.names.clone()
     }
 
     /// Checks everything that can be checked before the body is read.
@@ -101,8 +104,8 @@ pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::super::Times;
     use super::*;
+    use crate::listener::Times;
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";
 

@@ -1,9 +1,12 @@
 //! Whose turn it is: a bounded number of runs at a time, a bounded queue, and a fair share for each tenant.
 //!
-//! Tenants take turns: a flood of one waits in its own queue, and another's next run starts after at most one run of each tenant.
+//! A tenant's first run starts at once, whatever others do. Its further runs take turns with those of others while a core is free, and are
+//! at most its share of the cores: all of them for one that is alone, half for one of two that were active in the last second. So a flood of
+//! one tenant waits in its own queue, and leaves another a core.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -12,10 +15,14 @@ use tokio::sync::oneshot;
 pub(crate) struct Room {
     /// Runs at a time.
     pub(crate) running: usize,
+    /// Runs at a time that are not the only one of their tenant: as many as there are cores.
+    pub(crate) sharing: usize,
     /// Runs of one tenant at a time.
     pub(crate) running_of_tenant: usize,
     /// Requests of one tenant that wait.
     pub(crate) waiting_of_tenant: usize,
+    /// How long a tenant keeps its share after its last run.
+    pub(crate) recent: Duration,
 }
 
 /// The queue. Clones share it.
@@ -28,10 +35,13 @@ struct Table {
     tenants: HashMap<String, Line>,
     /// Tenants with somebody waiting, in the order of their turns.
     turns: VecDeque<String>,
+    /// When tenants that are not active any more were looked for.
+    looked: Instant,
 }
 
-#[derive(Default)]
 struct Line {
+    /// When its last run ended, or its last request came.
+    used: Instant,
     running: usize,
     waiting: VecDeque<oneshot::Sender<Turn>>,
 }
@@ -55,7 +65,13 @@ impl std::fmt::Debug for Admission {
 
 impl Admission {
     pub(crate) fn new(room: Room) -> Self {
-        Self(Arc::new(Mutex::new(Table { room, running: 0, tenants: HashMap::new(), turns: VecDeque::new() })))
+        Self(Arc::new(Mutex::new(Table {
+            room,
+            running: 0,
+            tenants: HashMap::new(),
+            turns: VecDeque::new(),
+            looked: Instant::now(),
+        })))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -67,7 +83,8 @@ impl Admission {
         let receiver = {
             let mut table = self.table();
             let room = table.room;
-            let line = table.tenants.entry(tenant.to_owned()).or_default();
+            let line = table.tenants.entry(tenant.to_owned()).or_insert_with(Line::new);
+            line.used = Instant::now();
             if line.waiting.len() >= room.waiting_of_tenant {
                 return Err(Full);
             }
@@ -104,16 +121,35 @@ impl Admission {
     }
 }
 
+impl Line {
+    fn new() -> Self {
+        Self { used: Instant::now(), running: 0, waiting: VecDeque::new() }
+    }
+}
+
 impl Table {
+    // Runs that one tenant may have at a time, now.
+    fn share(&mut self) -> usize {
+        let now = Instant::now();
+        if now.duration_since(self.looked) >= self.room.recent / 10 {
+            self.looked = now;
+            let recent = self.room.recent;
+            self.tenants.retain(|_, line| line.running + line.waiting.len() > 0 || now.duration_since(line.used) < recent);
+        }
+        let of_each = self.room.sharing / self.tenants.len().max(1);
+        if self.running < self.room.sharing { of_each.min(self.room.running_of_tenant).max(1) } else { 1 }
+    }
+
     // The next request that may run, counted as running.
     fn next(&mut self) -> Option<(String, oneshot::Sender<Turn>)> {
         if self.running >= self.room.running {
             return None;
         }
+        let most = self.share();
         for _ in 0..self.turns.len() {
             let tenant = self.turns.pop_front()?;
             let line = self.tenants.get_mut(&tenant)?;
-            if line.running >= self.room.running_of_tenant {
+            if line.running >= most {
                 self.turns.push_back(tenant);
                 continue;
             }
@@ -136,9 +172,7 @@ impl Drop for Turn {
             table.running -= 1;
             if let Some(line) = table.tenants.get_mut(&self.tenant) {
                 line.running -= 1;
-                if line.running == 0 && line.waiting.is_empty() {
-                    table.tenants.remove(&self.tenant);
-                }
+                line.used = Instant::now();
             }
         }
         self.admission.go_on();
@@ -150,7 +184,45 @@ mod tests {
     use super::*;
 
     fn admission(running: usize, running_of_tenant: usize, waiting_of_tenant: usize) -> Admission {
-        Admission::new(Room { running, running_of_tenant, waiting_of_tenant })
+        Admission::new(Room { running, sharing: running, running_of_tenant, waiting_of_tenant, recent: Duration::ZERO })
+    }
+
+    #[tokio::test]
+    async fn a_tenant_with_nothing_running_does_not_wait_for_a_flood() {
+        let recent = Duration::ZERO;
+        let admission = Admission::new(Room { running: 4, sharing: 2, running_of_tenant: 4, waiting_of_tenant: 100, recent });
+        let first = admission.turn("flood").await.unwrap();
+        let _second = admission.turn("flood").await.unwrap();
+        let mut third = Box::pin(admission.turn("flood"));
+        assert!(futures_util::poll!(&mut third).is_pending());
+        let other = admission.turn("other").await.unwrap();
+        // A core is not free yet: the flood has one run, the other tenant one.
+        drop(first);
+        assert!(futures_util::poll!(&mut third).is_pending());
+        drop(other);
+        assert_eq!(third.await.unwrap().tenant, "flood");
+        // Never more than may run at all.
+        let _others = [admission.turn("b").await.unwrap(), admission.turn("c").await.unwrap()];
+        assert!(futures_util::poll!(Box::pin(admission.turn("d"))).is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_flood_leaves_the_share_of_a_tenant_that_was_active_a_moment_ago() {
+        let recent = Duration::from_secs(3600);
+        let admission = Admission::new(Room { running: 8, sharing: 4, running_of_tenant: 4, waiting_of_tenant: 100, recent });
+        drop(admission.turn("other").await.unwrap());
+        let _flood = [admission.turn("flood").await.unwrap(), admission.turn("flood").await.unwrap()];
+        let mut third = Box::pin(admission.turn("flood"));
+        assert!(futures_util::poll!(&mut third).is_pending());
+        let _others = [admission.turn("other").await.unwrap(), admission.turn("other").await.unwrap()];
+        assert!(futures_util::poll!(&mut third).is_pending());
+        // A tenant that is alone has all cores.
+        let alone = Admission::new(Room { running: 8, sharing: 4, running_of_tenant: 4, waiting_of_tenant: 100, recent });
+        let mut runs = Vec::new();
+        for _ in 0..4 {
+            runs.push(alone.turn("one").await.unwrap());
+        }
+        assert!(futures_util::poll!(Box::pin(alone.turn("one"))).is_pending());
     }
 
     #[tokio::test]

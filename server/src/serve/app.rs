@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use runtime::{Cancel, Host};
 use skills::Skills;
@@ -18,6 +18,7 @@ use super::metrics::Metrics;
 use super::problem::Problem;
 use super::sandboxes::Opened;
 use super::skillbox;
+use super::traces::Traces;
 use super::{Config, Error};
 
 /// How often it is looked whether runs have ended when the server stops.
@@ -34,6 +35,8 @@ struct Inner {
     tenants: Mutex<HashMap<String, Arc<Tenant>>>,
     admission: Admission,
     metrics: Metrics,
+    /// Set once, on the server's threads.
+    traces: OnceLock<Traces>,
     rates: Rates,
     secret: [u8; 32],
     opened: Opened,
@@ -78,6 +81,7 @@ impl App {
             tenants: Mutex::default(),
             admission,
             metrics: Metrics::default(),
+            traces: OnceLock::new(),
             rates,
             secret,
             opened,
@@ -103,6 +107,16 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// Begins to send traces, if a collector is named.
+    pub(super) fn start_traces(&self) {
+        self.0.traces.get_or_init(|| Traces::start(self.0.config.otlp.as_ref()));
+    }
+
+    /// Where spans go; nowhere before the server listens.
+    pub(crate) fn traces(&self) -> Traces {
+        self.0.traces.get().cloned().unwrap_or_default()
     }
 
     pub(crate) fn admission(&self) -> &Admission {
@@ -168,7 +182,10 @@ impl App {
         cancel: Cancel,
         work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
+        let (traces, began) = (self.traces(), Instant::now());
+        let span = traces.begin();
         let turn = self.0.admission.turn(tenant).await;
+        let queued = began.elapsed();
         let turn = turn.map_err(|_| Problem::limited("too many requests of this tenant are waiting", 1))?;
         if self.0.is_stopping.load(Ordering::Relaxed) {
             return Err(Problem {
@@ -184,7 +201,14 @@ impl App {
             drop((turn, running));
             done
         });
-        task.await.unwrap_or_else(|_| Err(aborted()))
+        let done = task.await.unwrap_or_else(|_| Err(aborted()));
+        if span.is_some() {
+            let queued = u64::try_from(queued.as_micros()).unwrap_or(u64::MAX);
+            let attributes: [(&str, serde_json::Value); 2] =
+                [("sandlite.tenant", tenant.into()), ("sandlite.queued_us", queued.into())];
+            traces.end(span, "run", done.is_err(), &attributes);
+        }
+        done
     }
 
     fn register(&self, cancel: Cancel) -> Registered {

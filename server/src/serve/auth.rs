@@ -16,10 +16,9 @@ use super::app::App;
 use super::catalog::Role;
 use super::problem::Problem;
 use super::requests::RequestId;
-use crate::http::{Place, only};
+use crate::http::only;
+use crate::listener::{Place, REFUSAL_TIME};
 
-/// How long a refused key is kept waiting: guessing is slow, and only the guesser waits. Skillbox's programs allow 50 ms.
-const REFUSAL_TIME: Duration = Duration::from_millis(20);
 /// Keys whose rate is remembered.
 const MOST_RATES: usize = 10_000;
 

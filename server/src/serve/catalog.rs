@@ -13,11 +13,11 @@ mod schema;
 mod sessions;
 mod spent;
 
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 pub(crate) use audit::AuditRow;
 pub(crate) use executions::{Execution, ExecutionFilter, Finished, NewExecution};
@@ -36,42 +36,76 @@ const FILE: &str = "catalog.db";
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Pages of the log from which on SQLite copies it into the file within a commit. [`Catalog::checkpoint`] comes before.
+const LONG_LOG: i64 = 20_000;
+
 /// The catalog. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Catalog(Arc<Mutex<Connection>>);
+pub(crate) struct Catalog(Arc<Connections>);
+
+struct Connections {
+    writer: Mutex<Connection>,
+    /// Its own, so that those who read do not wait for commits; `None` in memory.
+    reader: Option<Mutex<Connection>>,
+    /// `None` in memory.
+    path: Option<PathBuf>,
+}
 
 impl Catalog {
     /// Opens the catalog of a data directory, created if it is missing.
     pub(crate) fn open(data: &Path) -> rusqlite::Result<Self> {
-        Self::new(Connection::open(data.join(FILE))?)
+        let path = data.join(FILE);
+        let writer = Self::writer(Connection::open(&path)?)?;
+        let reader = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        reader.busy_timeout(PATIENCE)?;
+        reader.pragma_update(None, "trusted_schema", false)?;
+        Ok(Self(Arc::new(Connections { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), path: Some(path) })))
     }
 
-    fn new(mut connection: Connection) -> rusqlite::Result<Self> {
+    /// A catalog in memory.
+    #[cfg(test)]
+    fn new(connection: Connection) -> rusqlite::Result<Self> {
+        let writer = Self::writer(connection)?;
+        Ok(Self(Arc::new(Connections { writer: Mutex::new(writer), reader: None, path: None })))
+    }
+
+    fn writer(mut connection: Connection) -> rusqlite::Result<Connection> {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
+        connection.pragma_update(None, "wal_autocheckpoint", LONG_LOG)?;
         schema::create(&mut connection)?;
-        Ok(Self(Arc::new(Mutex::new(connection))))
+        Ok(connection)
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads.
+    /// Reads what is committed.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        work(&self.connection())
+        let reader = self.0.reader.as_ref().unwrap_or(&self.0.writer);
+        work(&reader.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Copies the log into the file. Not within a commit, where every request would wait for the disk.
+    pub(crate) fn checkpoint(&self) -> rusqlite::Result<()> {
+        let Some(path) = &self.0.path else { return Ok(()) };
+        let connection = Connection::open(path)?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
     }
 
     /// Changes something: all of it or nothing.
     pub(crate) fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-        let mut connection = self.connection();
+        let mut connection = self.0.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = work(&transaction)?;
         transaction.commit()?;
         Ok(done)
+    }
+
+    /// Returns an error if the database does not answer.
+    pub(crate) fn check(&self) -> rusqlite::Result<()> {
+        self.read(|connection| connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(())))
     }
 
     /// The name of a tenant's directory: random, so that no path is made from a client's text (T-NET-05).
@@ -119,4 +153,27 @@ pub(crate) fn new_id() -> String {
     let hex = random_hex::<16>().unwrap_or_default();
     let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
     format!("{}-{}-4{}-a{}-{}", part(0..8), part(8..12), part(13..16), part(17..20), part(20..32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_does_not_wait_for_a_change_and_sees_it_afterwards() {
+        let directory = tempfile::tempdir().unwrap();
+        let catalog = Catalog::open(directory.path()).unwrap();
+        let (sender, read) = std::sync::mpsc::channel();
+        let before = catalog.change(|transaction| {
+            transaction.execute("INSERT INTO tenant (name, directory, created_at) VALUES ('a', 'd', 0)", [])?;
+            let catalog = catalog.clone();
+            std::thread::spawn(move || sender.send(catalog.tenant_names()));
+            Ok(read.recv_timeout(Duration::from_secs(10)))
+        });
+        assert_eq!(before.unwrap().unwrap().unwrap(), Vec::<String>::new());
+        assert_eq!(catalog.tenant_names().unwrap(), ["a"]);
+        catalog.checkpoint().unwrap();
+        drop(catalog);
+        assert_eq!(Catalog::open(directory.path()).unwrap().tenant_names().unwrap(), ["a"]);
+    }
 }

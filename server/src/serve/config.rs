@@ -1,6 +1,6 @@
 //! The settings of a server, each once: its name, its variables, its default and what it means.
 //!
-//! A flag wins over `SANDLITE_…`, which wins over Skillbox's `SKILLBOX_…`, which wins over the default.
+//! A flag wins over `SANDLITE_…`, which wins over Skillbox's `SKILLBOX_…` and OpenTelemetry's `OTEL_…`, which win over the default.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,6 +9,10 @@ use std::time::Duration;
 use runtime::{Limits, Preset};
 
 use super::admission::Room;
+use super::traces::Collector;
+
+/// How long a tenant keeps its share of the cores after its last run.
+const RECENT: Duration = Duration::from_secs(1);
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -21,12 +25,18 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Web pages of other origins that may use the server.
     pub origins: Vec<String>,
+    /// The file with the server's certificate chain, in PEM; without one there is no TLS.
+    pub tls_cert: Option<PathBuf>,
+    /// The file with the certificate's private key, in PEM.
+    pub tls_key: Option<PathBuf>,
     /// How clients reach the server, such as `https://sandlite.example`; the `Host` of each request by default.
     pub public_url: Option<String>,
     /// What runs may use.
     pub limits: Limits,
     /// Runs at a time.
     pub concurrent: usize,
+    /// Runs at a time from which on each tenant has only one.
+    pub sharing: usize,
     /// Runs of one tenant at a time.
     pub concurrent_of_tenant: usize,
     /// Requests of one tenant that may wait for their turn.
@@ -53,6 +63,8 @@ pub struct Config {
     pub grace: Duration,
     /// Whether a line is written for each request, and how.
     pub log: Log,
+    /// The collector that traces are sent to, if any.
+    pub otlp: Option<Collector>,
     /// A key for the tenant `default` with the role admin, kept at the start if the catalog does not have it.
     pub first_key: Option<String>,
     /// What must be sent as `X-Admin-Token` to the routes below `/v1/admin`, if it is set.
@@ -70,13 +82,13 @@ pub enum Log {
     Json,
 }
 
-/// A setting: its flag, Skillbox's name for it if it has one, its default, and its meaning.
+/// A setting: its flag, another program's name for it if it has one, its default, and its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The name: the flag is `--NAME`, the variable `SANDLITE_NAME`.
     pub name: &'static str,
-    /// Skillbox's variable.
-    pub skillbox: Option<&'static str>,
+    /// The variable of Skillbox or OpenTelemetry with the same meaning.
+    pub foreign: Option<&'static str>,
     /// The default.
     pub default: &'static str,
     /// The meaning, for `serve --check`.
@@ -87,8 +99,8 @@ pub struct Setting {
 }
 
 macro_rules! setting {
-    ($name:literal, $skillbox:expr, $default:literal, $help:literal, $set:expr) => {
-        Setting { name: $name, skillbox: $skillbox, default: $default, help: $help, is_secret: false, set: $set }
+    ($name:literal, $foreign:expr, $default:literal, $help:literal, $set:expr) => {
+        Setting { name: $name, foreign: $foreign, default: $default, help: $help, is_secret: false, set: $set }
     };
 }
 
@@ -107,6 +119,11 @@ fn bytes<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
 
 #[expect(non_camel_case_types, reason = "the error type of sizes has no public name")]
 type presets_amount = <runtime::ByteSize as std::str::FromStr>::Err;
+
+// Two at least: a run that waits must not hold up the tenant's next one.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))
+}
 
 fn words(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -136,6 +153,14 @@ pub static SETTINGS: &[Setting] = &[
         config.origins = words(text);
         Ok(())
     }),
+    setting!("tls-cert", None, "", "File with the certificate chain in PEM: serve HTTPS instead of HTTP", |config, text| {
+        config.tls_cert = Some(text.into());
+        Ok(())
+    }),
+    setting!("tls-key", None, "", "File with the certificate's private key in PEM", |config, text| {
+        config.tls_key = Some(text.into());
+        Ok(())
+    }),
     setting!("public-url", None, "", "Address of the server in links to artifacts", |config, text| {
         config.public_url = Some(text.trim_end_matches('/').to_owned());
         Ok(())
@@ -149,8 +174,12 @@ pub static SETTINGS: &[Setting] = &[
         config.concurrent = number(text)?;
         Ok(())
     }),
-    setting!("concurrent-of-tenant", None, "8", "Runs of one tenant at a time", |config, text| {
-        config.concurrent_of_tenant = number(text)?;
+    setting!("concurrent-of-tenant", None, "cores", "Runs of one tenant at a time: a number, or `cores`", |config, text| {
+        config.concurrent_of_tenant = if text == "cores" { cores() } else { number(text)? };
+        Ok(())
+    }),
+    setting!("sharing", None, "cores", "Runs at a time besides one of each tenant: a number, or `cores`", |config, text| {
+        config.sharing = if text == "cores" { cores() } else { number(text)? };
         Ok(())
     }),
     setting!("queue-of-tenant", None, "256", "Requests of one tenant that may wait", |config, text| {
@@ -197,6 +226,16 @@ pub static SETTINGS: &[Setting] = &[
         config.grace = time(text)?;
         Ok(())
     }),
+    setting!(
+        "otlp",
+        Some("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        "",
+        "Collector of OpenTelemetry traces, such as http://127.0.0.1:4318",
+        |config, text| {
+            config.otlp = Some(text.parse()?);
+            Ok(())
+        }
+    ),
     setting!("log", None, "text", "Request log on standard error: text, json or off", |config, text| {
         config.log = match text {
             "off" => Log::Off,
@@ -208,7 +247,7 @@ pub static SETTINGS: &[Setting] = &[
     }),
     Setting {
         name: "first-key",
-        skillbox: None,
+        foreign: None,
         default: "",
         help: "Key for the tenant `default` with the role admin, kept at the start",
         is_secret: true,
@@ -219,7 +258,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "admin-token",
-        skillbox: Some("SKILLBOX_ADMIN_TOKEN"),
+        foreign: Some("SKILLBOX_ADMIN_TOKEN"),
         default: "",
         help: "Token of the routes below /v1/admin",
         is_secret: true,
@@ -247,9 +286,12 @@ impl Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             hosts: Vec::new(),
             origins: Vec::new(),
+            tls_cert: None,
+            tls_key: None,
             public_url: None,
             limits: Preset::Normal.limits(),
             concurrent: 0,
+            sharing: 0,
             concurrent_of_tenant: 0,
             queue_of_tenant: 0,
             requests_per_second: 0,
@@ -263,6 +305,7 @@ impl Config {
             artifact_time: Duration::ZERO,
             grace: Duration::ZERO,
             log: Log::Text,
+            otlp: None,
             first_key: None,
             admin_token: None,
         };
@@ -288,7 +331,7 @@ impl Config {
             let given = flag(setting)
                 .map(|value| (value, "flag"))
                 .or_else(|| variable(&setting.variable()).map(|value| (value, "environment")))
-                .or_else(|| setting.skillbox.and_then(&variable).map(|value| (value, "Skillbox's environment")))
+                .or_else(|| setting.foreign.and_then(&variable).map(|value| (value, "foreign environment")))
                 .filter(|(value, _)| !value.is_empty());
             let (value, origin) = given.unwrap_or_else(|| (setting.default.to_owned(), "default"));
             if !value.is_empty() {
@@ -302,11 +345,19 @@ impl Config {
         Ok(effective)
     }
 
+    /// Returns how the server is reached: `https` with a certificate, else `http`.
+    #[must_use]
+    pub fn scheme(&self) -> http::uri::Scheme {
+        if self.tls_cert.is_some() { http::uri::Scheme::HTTPS } else { http::uri::Scheme::HTTP }
+    }
+
     pub(super) fn room(&self) -> Room {
         Room {
             running: self.concurrent.max(1),
+            sharing: self.sharing.max(1),
             running_of_tenant: self.concurrent_of_tenant.max(1),
             waiting_of_tenant: self.queue_of_tenant.max(1),
+            recent: RECENT,
         }
     }
 }

@@ -46,8 +46,8 @@ impl Metrics {
         counted.fuel = counted.fuel.saturating_add(fuel);
     }
 
-    /// Everything as text. `gauges` are values of the moment.
-    pub(super) fn render(&self, gauges: &[(&str, &str, u64)]) -> String {
+    /// Everything as text. `gauges` are values of the moment, `counters` what others have counted.
+    pub(super) fn render(&self, gauges: &[(&str, &str, u64)], counters: &[(&str, &str, u64)]) -> String {
         let counted = self.counted();
         let mut text =
             String::from("# HELP sandlite_requests_total Requests by route and status\n# TYPE sandlite_requests_total counter\n");
@@ -73,8 +73,9 @@ impl Metrics {
             "# HELP sandlite_fuel_total Fuel of all runs\n# TYPE sandlite_fuel_total counter\nsandlite_fuel_total {}",
             counted.fuel
         );
-        for (name, help, value) in gauges {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        let typed = gauges.iter().map(|row| ("gauge", row)).chain(counters.iter().map(|row| ("counter", row)));
+        for (kind, (name, help, value)) in typed {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
         }
         text
     }
@@ -90,7 +91,7 @@ mod tests {
         metrics.request("GET", "/health", 200, Duration::from_millis(2));
         metrics.request("GET", "/health", 200, Duration::from_secs(60));
         metrics.run("skill", "success", 7);
-        let text = metrics.render(&[("sandlite_waiting", "Requests that wait", 3)]);
+        let text = metrics.render(&[("sandlite_waiting", "Requests that wait", 3)], &[("sandlite_lost_total", "Lost", 4)]);
         for line in [
             "sandlite_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 2",
             "sandlite_request_seconds_bucket{le=\"0.001\"} 0",
@@ -100,6 +101,8 @@ mod tests {
             "sandlite_runs_total{kind=\"skill\",status=\"success\"} 1",
             "sandlite_fuel_total 7",
             "sandlite_waiting 3",
+            "# TYPE sandlite_lost_total counter",
+            "sandlite_lost_total 4",
         ] {
             assert!(text.lines().any(|known| known == line), "{line}\n{text}");
         }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::app::App;
 use super::auth::Caller;
 use super::catalog::{AuditRow, KeyRow, NewKey, Role};
-use super::clock;
 use super::problem::Problem;
 use super::sandboxes::query;
 
@@ -44,8 +43,8 @@ async fn health() -> Json<Value> {
 
 // Skillbox's programs look for a check of this name.
 async fn ready(State(app): State<App>) -> Response {
-    match app.blocking(|app| Ok(app.catalog().list_keys(None)?)).await {
-        Ok(_) => Json(json!({ "status": "ready", "checks": { "postgres": "ok" } })).into_response(),
+    match app.blocking(|app| Ok(app.catalog().check()?)).await {
+        Ok(()) => Json(json!({ "status": "ready", "checks": { "postgres": "ok" } })).into_response(),
         Err(problem) => {
             let body = json!({ "status": "not_ready", "checks": { "postgres": problem.message } });
             (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
@@ -60,7 +59,13 @@ async fn metrics(State(app): State<App>) -> Response {
         ("sandlite_waiting", "Requests that wait for their turn", waiting as u64),
         ("sandlite_open_sandboxes", "Sandboxes held open", app.opened().len() as u64),
     ];
-    let mut response = app.metrics().render(&gauges).into_response();
+    let (sent, dropped) = app.traces().counts().unzip();
+    let spans = [
+        ("sandlite_spans_sent_total", "Spans that the collector of traces accepted", sent.unwrap_or(0)),
+        ("sandlite_spans_dropped_total", "Spans that were dropped", dropped.unwrap_or(0)),
+    ];
+    let counters: &[_] = if sent.is_some() { &spans[..] } else { &[] };
+    let mut response = app.metrics().render(&gauges, counters).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
     response
 }
@@ -96,12 +101,11 @@ async fn create_key(
     let lifetime = body.expires.as_deref().map(|text| {
         skills::parse_duration(text).ok_or_else(|| Problem::bad_request("invalid `expires`: expected a time such as 24h"))
     });
-    let lifetime = lifetime.transpose()?.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+    let lifetime = lifetime.transpose()?;
     if body.name.len() > LONGEST_NAME {
         return Err(Problem::bad_request("invalid `name`: at most 128 bytes"));
     }
-    let expires_at = lifetime.map(|lifetime| clock::now().saturating_add(lifetime));
-    let new = NewKey { tenant: caller.tenant, role, view: body.view.or(caller.view), name: body.name, expires_at };
+    let new = NewKey { tenant: caller.tenant, role, view: body.view.or(caller.view), name: body.name, lifetime };
     let (key, id) = app.blocking(move |app| Ok(app.catalog().create_key(&new, None)?)).await?;
     Ok((StatusCode::CREATED, Json(json!({ "id": id, "key": key }))))
 }

@@ -12,6 +12,7 @@ use http::{HeaderValue, StatusCode};
 use super::app::App;
 use super::catalog::new_id;
 use super::problem::Problem;
+use super::traces::within;
 use super::{Log, clock};
 use crate::http::{Hosts, only};
 
@@ -39,10 +40,12 @@ pub(super) async fn pass(State(door): State<Door>, mut request: Request, next: N
     let id = given.filter(is_plain).map_or_else(new_id, str::to_owned);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or_else(|| "other".to_owned(), |path| path.as_str().to_owned());
+    let traces = door.app.traces();
+    let span = traces.begin_request(request.headers());
     let mut response = match door.check(&request) {
         Ok(()) => {
             request.extensions_mut().insert(RequestId(id.clone()));
-            next.run(request).await
+            within(span.as_ref(), next.run(request)).await
         }
         Err(problem) => problem.into_response(),
     };
@@ -53,6 +56,15 @@ pub(super) async fn pass(State(door): State<Door>, mut request: Request, next: N
         headers.insert(REQUEST_ID, id);
     }
     let (status, time) = (response.status().as_u16(), began.elapsed());
+    if span.is_some() {
+        let attributes: [(&str, serde_json::Value); 4] = [
+            ("http.request.method", method.as_str().into()),
+            ("http.route", route.as_str().into()),
+            ("http.response.status_code", status.into()),
+            ("sandlite.request_id", id.as_str().into()),
+        ];
+        traces.end(span, &format!("{method} {route}"), status >= 500, &attributes);
+    }
     door.app.metrics().request(method.as_str(), &route, status, time);
     let milliseconds = time.as_secs_f64() * 1000.0;
     match door.app.config().log {

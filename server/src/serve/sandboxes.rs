@@ -13,6 +13,7 @@ mod tar;
 mod transfer;
 mod trees;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -28,7 +29,7 @@ pub(crate) use input::{bytes, query};
 pub(crate) use lifecycle::named;
 pub(crate) use opened::Opened;
 
-/// How often it is looked for sandboxes whose time is over.
+/// How often it is looked for sandboxes whose time is over, and for idle ones.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How often old answers, hours and files are looked for, in sweeps.
 const RARELY: u64 = 120;
@@ -80,14 +81,23 @@ fn handler(route: &Route) -> Option<MethodRouter<App>> {
     })
 }
 
-/// Removes sandboxes whose time is over, for ever.
-pub(super) async fn expire(app: App) {
+/// Removes sandboxes whose time is over frees the memory of idle ones and tidies the catalog, for ever.
+pub(super) async fn expire(app: App, freed: Arc<dyn Fn() + Send + Sync>) {
     let mut round = 0u64;
     loop {
         if round.is_multiple_of(RARELY) {
             // Nothing waits for it, and the next round tries again.
             let _ = app.blocking(forget_old).await;
         }
+        let _ = app.blocking(|app| Ok(app.catalog().checkpoint()?)).await;
+        let freed = Arc::clone(&freed);
+        let rested = app.blocking(move |app| {
+            if app.opened().rest() > 0 {
+                freed();
+            }
+            Ok(())
+        });
+        let _ = rested.await;
         if let Ok(rows) = app.blocking(|app| Ok(app.catalog().expired_sandboxes()?)).await {
             for row in rows {
                 let _ = remove(&app, row).await;

@@ -1,5 +1,7 @@
 //! API keys: shown once, kept as a digest, bound to a tenant, a role and perhaps a view (T-NET-06).
 
+use std::time::Duration;
+
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -66,8 +68,15 @@ pub(crate) struct NewKey {
     pub(crate) role: Role,
     pub(crate) view: Option<String>,
     pub(crate) name: String,
-    /// When it expires, in milliseconds since 1970.
-    pub(crate) expires_at: Option<i64>,
+    /// How long it is valid; `None` is forever.
+    pub(crate) lifetime: Option<Duration>,
+}
+
+impl NewKey {
+    // When it expires, in milliseconds since 1970.
+    fn expires_at(&self, made_at: i64) -> Option<i64> {
+        self.lifetime.map(|lifetime| made_at.saturating_add(i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX)))
+    }
 }
 
 /// A key in a list: everything but the key.
@@ -127,8 +136,9 @@ impl Catalog {
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let prefix: String = text.chars().take(PREFIX).collect();
         self.change(|transaction| {
-            let values =
-                params![id, digest(&text), prefix, new.tenant, new.role.as_str(), new.view, new.name, now(), new.expires_at];
+            let (role, made_at) = (new.role.as_str(), now());
+            let expires_at = new.expires_at(made_at);
+            let values = params![id, digest(&text), prefix, new.tenant, role, new.view, new.name, made_at, expires_at];
             transaction.execute(sql, values)
         })?;
         Ok((text, id))

@@ -20,6 +20,7 @@ use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::SandboxRow;
 use crate::serve::problem::Problem;
+use crate::serve::traces::carried;
 
 /// An action of one of the tables.
 #[derive(Clone, Copy)]
@@ -208,22 +209,22 @@ pub(super) async fn act(
         let job = app.opened().jobs.begin(&caller, names.get("id"), known.name(), cancel.clone())?;
         let (app, doing, slot) = (app.clone(), Arc::clone(&job), Arc::clone(&slot));
         let task = begin(None);
-        tokio::spawn(async move {
+        tokio::spawn(carried(async move {
             doing.end(in_turn(&app, &slot, task, None).await);
-        });
+        }));
         return Ok(job.accepted());
     }
     if wants_events(&headers) {
         let (events, listener) = stream::channel(cancel.clone());
         let (app, slot, task) = (app.clone(), Arc::clone(&slot), begin(None));
         let heard = listener.clone();
-        tokio::spawn(async move {
+        tokio::spawn(carried(async move {
             let done = in_turn(&app, &slot, task, Some(listener)).await;
             match done {
                 Ok(data) => heard.end("result", &data).await,
                 Err(problem) => heard.end("error", &problem.body()).await,
             }
-        });
+        }));
         return Ok(events.into_response());
     }
     let turn = if known.takes_turns() { Some(slot.turn().await?) } else { None };

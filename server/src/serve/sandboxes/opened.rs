@@ -43,6 +43,8 @@ pub(crate) struct Opened {
     pub(crate) started: i64,
     table: Mutex<HashMap<String, Arc<Slot>>>,
     uses: AtomicU64,
+    /// The uses at the last call of `rest`.
+    looked: AtomicU64,
     /// Runs that nobody waits for.
     pub(super) jobs: Jobs,
     /// How much each tenant has stored.
@@ -54,6 +56,8 @@ pub(crate) struct Opened {
 /// A sandbox's place: closed, or open.
 pub(crate) struct Slot {
     used: AtomicU64,
+    /// The use after which its memory was freed.
+    rested: AtomicU64,
     noted: AtomicI64,
     sandbox: Mutex<Option<Sandbox>>,
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -78,6 +82,7 @@ impl Opened {
             started: now(),
             table: Mutex::default(),
             uses: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
             jobs: Jobs::default(),
             stored: Stored::default(),
             downloads: Mutex::default(),
@@ -157,6 +162,29 @@ impl Opened {
         }
     }
 
+    /// Frees the memory of sandboxes that were not used since the last call, and returns their number. They stay open.
+    pub(super) fn rest(&self) -> usize {
+        let looked = self.looked.swap(self.uses.load(Ordering::Relaxed), Ordering::Relaxed);
+        let idle: Vec<Arc<Slot>> = {
+            let table = self.table();
+            let unused = table.values().filter(|slot| Arc::strong_count(slot) == 1 && slot.used.load(Ordering::Relaxed) < looked);
+            unused
+                .filter(|slot| slot.rested.load(Ordering::Relaxed) != slot.used.load(Ordering::Relaxed))
+                .map(Arc::clone)
+                .collect()
+        };
+        for slot in &idle {
+            slot.rested.store(slot.used.load(Ordering::Relaxed), Ordering::Relaxed);
+            // Nobody waits long: a sandbox that is being opened has nothing to free.
+            if let Ok(held) = slot.sandbox.try_lock()
+                && let Some(sandbox) = &*held
+            {
+                sandbox.release_memory();
+            }
+        }
+        idle.len()
+    }
+
     /// Forgets a sandbox whose row is gone, kills what runs in it and waits for its end.
     pub(super) async fn forget(&self, id: &str) {
         let Some(slot) = self.table().remove(id) else { return };
@@ -178,6 +206,7 @@ impl Slot {
     fn new() -> Self {
         Self {
             used: AtomicU64::new(0),
+            rested: AtomicU64::new(u64::MAX),
             noted: AtomicI64::new(0),
             sandbox: Mutex::default(),
             turn: Arc::default(),

@@ -18,7 +18,8 @@ use serde::Deserialize;
 
 use super::pieces::{self, Pieces};
 use super::{body, files, store};
-use crate::http::{Place, only};
+use crate::http::only;
+use crate::listener::Place;
 use crate::serve::app::{App, Tenant};
 use crate::serve::catalog::{FileRow, new_id};
 use crate::serve::clock::now;
@@ -33,7 +34,10 @@ const NAME_BYTES: usize = 100;
 
 /// How clients reach the server: as the settings say, or as this request did, whose host was checked.
 pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
-    app.config().public_url.clone().unwrap_or_else(|| format!("http://{}", only(headers, &HOST).unwrap_or("localhost")))
+    app.config()
+        .public_url
+        .clone()
+        .unwrap_or_else(|| format!("{}://{}", app.config().scheme(), only(headers, &HOST).unwrap_or("localhost")))
 }
 
 fn signed(id: &str, expires: i64) -> String {
