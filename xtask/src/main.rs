@@ -9,6 +9,7 @@ mod dist;
 mod guests;
 mod nightly;
 mod openapi;
+mod package;
 mod record;
 mod run;
 mod skillbox;
@@ -33,7 +34,9 @@ Usage: cargo xtask <command>
   guests    build the programs of the sandbox to WebAssembly
             (--python-sci: also install the scientific Python for its tests)
   wheel     build the Python package, including the guests
-  dist      build the program with its compiled guests in target/dist
+  dist      build everything that is distributed, in target/dist/packages: static program, .deb, wheel, bill of materials, checksums
+  package   pack every crate as for a registry (--verify: also build the packed crates)
+  licenses  write cli/licenses.txt, the licenses of all crates, after a change of dependencies
   attack    run extended versions of the attacks in the tests
   bench     measure commands and presets
   cpython-tests [PART]…
@@ -61,6 +64,8 @@ fn main() -> ExitCode {
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
         "dist" => dist::build(),
+        "package" => package::run_package(rest),
+        "licenses" => dist::licenses::write(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
         "openapi" => openapi::check(rest),
