@@ -55,8 +55,9 @@ impl Bench {
 }
 
 pub(crate) fn run(printer: &Printer) -> anyhow::Result<Code> {
-    let directory =
-        tempfile::tempdir().context("cannot create a temporary directory: set TMPDIR to a directory you can write")?;
+    let directory = tempfile::tempdir().map_err(|error| {
+        Hinted::error(format!("cannot create a temporary directory: {error}"), "set TMPDIR to a directory that you can write")
+    })?;
     let host = crate::engine::settings().build()?;
     let bench = Bench { host, directory };
     let prepared = prepare(&bench)?;

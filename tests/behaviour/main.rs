@@ -2,6 +2,7 @@
 
 mod actions;
 mod apply;
+mod closing;
 mod commands;
 mod determinism;
 mod events;

@@ -63,7 +63,8 @@ fn is_of(used: &str, promised: &str) -> bool {
     used.strip_prefix(promised).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-fn has_deny() -> bool {
+/// Returns whether cargo-deny is installed.
+pub(crate) fn has_deny() -> bool {
     Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 

@@ -1,41 +1,56 @@
-//! What kind of trouble an error is, for interfaces that have few words for it: a status of HTTP, an exit code, a class of exceptions.
+//! The kinds of errors, for interfaces that distinguish few of them: HTTP statuses, exit codes, classes of exceptions.
 
 use sqlite_fs::FsError;
 
 use super::Error;
 
-/// What kind of trouble it is.
+/// The kind of an [`Error`].
+///
+/// | kind | typical cause | what to do |
+/// |---|---|---|
+/// | [`NotFound`](Self::NotFound) | reading a missing file, `at("v99")` | check the name |
+/// | [`Exists`](Self::Exists) | `rename` onto a directory that is not empty, `export` to an existing file | choose another name |
+/// | [`Stale`](Self::Stale) | `write_if_version` or `compare_and_set` after somebody else's change; a version that was pruned | read again, then retry |
+/// | [`Conflict`](Self::Conflict) | `update` or `apply` where both sides changed a path | choose a side |
+/// | [`Denied`](Self::Denied) | a policy, a commit hook, a read-only mount or sandbox | ask the owner |
+/// | [`TooLarge`](Self::TooLarge) | one file, value or command above its limit | use smaller pieces |
+/// | [`Full`](Self::Full) | the limits `disk`, `inodes`, `names`, `keys` or `sessions`, or a full host disk | remove something |
+/// | [`Busy`](Self::Busy) | another process runs a command, or a command did not end in time | retry later |
+/// | [`Interrupted`](Self::Interrupted) | [`Cancel`](crate::Cancel) | nothing: the caller requested it |
+/// | [`Invalid`](Self::Invalid) | a path with a NUL byte, a limit of zero, an unknown mount option | correct the argument |
+/// | [`Foreign`](Self::Foreign) | a file that is not a sandbox, is damaged, or has a newer format | see the hint |
+/// | [`Internal`](Self::Internal) | the host: disk errors, no thread, an unusable cache directory | see the causes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A path, a key or a version does not exist.
     NotFound,
-    /// Something has the name already, or is not empty.
+    /// The name is taken, or the directory is not empty.
     Exists,
-    /// A file or a key has another version than the caller has seen.
+    /// A file or a key has another version than the caller expected.
     Stale,
-    /// Two sides have changed the same.
+    /// Both sides changed the same path.
     Conflict,
-    /// A policy, a hook or a read-only place does not allow it.
+    /// A policy, a hook or a read-only mount does not allow it.
     Denied,
-    /// One file, value or command is larger than a limit allows.
+    /// One file, value or command exceeds a limit.
     TooLarge,
-    /// The sandbox has no room left.
+    /// The sandbox or the disk has no room left.
     Full,
-    /// Another command or process has the sandbox.
+    /// Another command or process is using the sandbox.
     Busy,
-    /// The caller stopped it.
+    /// The caller cancelled it.
     Interrupted,
-    /// What the caller gave is invalid.
+    /// An argument is invalid.
     Invalid,
-    /// A file is not a sandbox, is damaged, or was made by a newer version.
+    /// A file is not a sandbox, is damaged, or was created by a newer version.
     Foreign,
-    /// The host's own trouble.
+    /// An error of the host itself.
     Internal,
 }
 
 impl Error {
-    /// What kind of trouble it is.
+    /// Returns the kind of the error.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
