@@ -32,13 +32,30 @@ const SHIPPED: &str = "sandlite-guests";
 /// The date of all files where neither `SOURCE_DATE_EPOCH` nor git has one: the first day of 2026.
 const DATE: u64 = 1_767_225_600;
 
-/// `cargo xtask dist`.
-pub(crate) fn build() -> Outcome {
+/// `cargo xtask dist`; with `--no-build`, packs what was built before.
+pub(crate) fn run_dist(args: &[String]) -> Outcome {
+    match args {
+        [] => build(Work::All),
+        [option] if option == "--no-build" => build(Work::Packing),
+        _ => Err(format!("unknown options: {}", args.join(" ")).into()),
+    }
+}
+
+/// How much is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    All,
+    Packing,
+}
+
+fn build(work: Work) -> Outcome {
     let modules = guests::build()?;
     let (place, build) = (target().join("dist/packages"), target().join("dist-build"));
     let (version, date) = (env!("CARGO_PKG_VERSION"), date()?);
-    step("building the program and the Python package without paths of this machine");
-    compile(&build, &modules)?;
+    if work == Work::All {
+        step("building the program and the Python package without paths of this machine");
+        compile(&build, &modules)?;
+    }
     let program = strip(&build.join("release/sandlite"))?;
     require_static(&fs::read(&program)?)?;
     step("compiling the guests for other machines");

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         "attack" => attack::attack(rest),
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
-        "dist" => dist::build(),
+        "dist" => dist::run_dist(rest),
         "embed" => embed::run_embed(),
         "package" => package::run_package(rest),
         "licenses" => dist::licenses::write(),
