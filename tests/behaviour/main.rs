@@ -5,6 +5,7 @@ mod apply;
 mod closing;
 mod commands;
 mod determinism;
+mod errors;
 mod events;
 mod files;
 mod git;

@@ -14,12 +14,12 @@ use super::Error;
 /// | [`Conflict`](Self::Conflict) | `update` or `apply` where both sides changed a path | choose a side |
 /// | [`Denied`](Self::Denied) | a policy, a commit hook, a read-only mount or sandbox | ask the owner |
 /// | [`TooLarge`](Self::TooLarge) | one file, value or command above its limit | use smaller pieces |
-/// | [`Full`](Self::Full) | the limits `disk`, `inodes`, `names`, `keys` or `sessions`, or a full host disk | remove something |
+/// | [`Full`](Self::Full) | the limits `disk`, `inodes`, `names`, `keys` or `sessions` | remove something |
 /// | [`Busy`](Self::Busy) | another process runs a command, or a command did not end in time | retry later |
 /// | [`Interrupted`](Self::Interrupted) | [`Cancel`](crate::Cancel) | nothing: the caller requested it |
 /// | [`Invalid`](Self::Invalid) | a path with a NUL byte, a limit of zero, an unknown mount option | correct the argument |
 /// | [`Foreign`](Self::Foreign) | a file that is not a sandbox, is damaged, or has a newer format | see the hint |
-/// | [`Internal`](Self::Internal) | the host: disk errors, no thread, an unusable cache directory | see the causes |
+/// | [`Internal`](Self::Internal) | the host: a full or failing disk, no thread, an unusable cache directory | see the causes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -35,7 +35,7 @@ pub enum ErrorKind {
     Denied,
     /// One file, value or command exceeds a limit.
     TooLarge,
-    /// The sandbox or the disk has no room left.
+    /// The sandbox has no room left.
     Full,
     /// Another command or process is using the sandbox.
     Busy,
@@ -103,6 +103,7 @@ fn of_database(error: &sqlite_fs::Error) -> ErrorKind {
         E::Conflict { .. } => ErrorKind::Stale,
         E::Invalid { .. } => ErrorKind::Invalid,
         E::Quota { .. } => ErrorKind::Full,
+        E::Disk { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => ErrorKind::Exists,
         _ => ErrorKind::Internal,
     }
 }

@@ -107,7 +107,7 @@ fn own_texts(component: &Component) -> Fallible<Vec<String>> {
 
 fn is_license(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    ["license", "licence", "copying", "copyright", "notice", "unlicense"].iter().any(|start| name.starts_with(start))
+    ["licen", "copying", "copyright", "notice", "unlicense"].iter().any(|start| name.starts_with(start))
 }
 
 #[cfg(test)]
