@@ -207,6 +207,8 @@ pub(crate) enum Verb {
     Bench(Bench),
     /// Check this machine and this installation, and suggest fixes
     Doctor,
+    /// Check that the core promises hold on this machine: files, limits, isolation, recovery
+    SelfTest,
     /// Print the licenses of Sandlite and everything bundled with it
     Licenses,
     /// Print a completion script for a shell

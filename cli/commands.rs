@@ -24,6 +24,7 @@ mod policy;
 mod presets;
 mod python;
 pub(crate) mod run;
+pub(crate) mod self_test;
 #[cfg(feature = "mcp")]
 mod serve;
 pub(crate) mod servers;
@@ -96,6 +97,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
         Verb::Guests(guests) => guests::run(guests, printer),
         Verb::Bench(bench) => bench::run(bench, printer),
         Verb::Doctor => doctor::run(global, printer),
+        Verb::SelfTest => self_test::run(printer),
         Verb::Licenses => licenses::run(printer),
         Verb::Completions(completions) => completions::run(completions, printer),
         Verb::Man(man) => man::run(man, printer),

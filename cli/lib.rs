@@ -54,6 +54,7 @@ pub fn set_shipped(directory: PathBuf) {
 /// Runs a command line, whose first word is the program's name, and returns the exit code.
 pub fn run(words: Vec<OsString>) -> u8 {
     engine::start_early(&words);
+    commands::self_test::set_word_count(words.len());
     let args = Args::from_words(words);
     let printer = Printer::new(args.global.json, args.global.verbose);
     engine::tell(&printer);

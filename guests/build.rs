@@ -10,16 +10,36 @@ const GUESTS: [(&str, &str, &str, &str); 2] = [
     ("python", "PYTHON", "CPython, already started.", "Entry::Status(\"bashkit_run\")"),
 ];
 
+/// The platform of the modules.
+const TARGET: &str = "wasm32-wasip1";
+
 fn main() {
     println!("cargo::rerun-if-env-changed=SANDLITE_GUESTS");
+    println!("cargo::rerun-if-changed=build.rs");
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let given = env::var_os("SANDLITE_GUESTS").map(PathBuf::from);
-    let directory = given.clone().unwrap_or_else(|| root.join("../target/guests/dist"));
-    wait(&root.join("../target/guests/lock"));
-    let code = code(&directory).or_else(|| {
-        // A directory that somebody named is theirs to fill.
-        if given.is_none() && build(&root) { code(&directory) } else { None }
-    });
+    let workspace = root.join("..");
+    let is_checkout = workspace.join("xtask/Cargo.toml").exists();
+    // A packed crate carries the modules; a checkout builds them.
+    let directory = match &given {
+        Some(given) => given.clone(),
+        None if is_checkout => workspace.join("target/guests/dist"),
+        None => root.join("modules"),
+    };
+    if is_checkout {
+        wait(&workspace.join("target/guests/lock"));
+    }
+    let mut code = code(&directory);
+    // A directory that somebody named is theirs to fill.
+    if code.is_none() && given.is_none() && is_checkout {
+        if !has_target() {
+            println!(
+                "cargo::error=Rust's standard library for {TARGET} is missing, and the guest modules are built with it: run `rustup target add {TARGET}`, then build again"
+            );
+            return;
+        }
+        code = build(&workspace).then(|| self::code(&directory)).flatten();
+    }
     let Some(code) = code else {
         println!("cargo::error=the guest modules are missing in `{}`: run `cargo xtask guests`", directory.display());
         return;
@@ -43,18 +63,21 @@ fn code(directory: &Path) -> Option<String> {
     Some(guests? + &embed_library(directory)?)
 }
 
+// Whether the compiler can build for the guests. An answer that cannot be had is left to the build to explain.
+fn has_target() -> bool {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    output.map_or(true, |output| !output.status.success() || Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
 // `cargo install --path .` and `cargo build` in a fresh checkout come here first. The modules are built as `cargo xtask guests` builds them, in
 // a target directory of its own: that of the outer build is locked.
-fn build(root: &Path) -> bool {
-    let workspace = root.join("..");
-    if !workspace.join("xtask/Cargo.toml").exists() {
-        return false;
-    }
+fn build(workspace: &Path) -> bool {
     println!("cargo::warning=building the guest modules, which takes some minutes; `cargo xtask guests` shows the progress");
     let target = workspace.join("target");
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--quiet", "--package", "xtask", "--target-dir"]).arg(target.join("guests/xtask")).args(["--", "guests"]);
-    cargo.current_dir(&workspace).env("CARGO_TARGET_DIR", &target);
+    cargo.current_dir(workspace).env("CARGO_TARGET_DIR", &target);
     // Settings of the outer build do not apply to the inner one.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();

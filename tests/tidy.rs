@@ -1,6 +1,9 @@
 //! Laws of the repository, as tests: what every file says first, how long it may be, where `unsafe` may live, which file
 //! changes rows, who makes views and writes history, and which crate may know which.
 
+#[path = "api/listing.rs"]
+mod listing;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

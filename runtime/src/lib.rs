@@ -12,6 +12,49 @@
 //! assert_eq!(output.stdout, b"HELLO\n");
 //! # Ok::<(), sandlite_runtime::Error>(())
 //! ```
+//!
+//! # Results and errors
+//!
+//! A command that exits with 1, is killed by a signal or reaches a limit is an [`Output`] with an [`ExitStatus`], not an [`Error`].
+//! An [`Error`] means that the command could not be run, or its changes could not be stored; nothing was changed then.
+//! [`Error::kind`] returns one of the twelve [`ErrorKind`]s, which lists the cause of each; [`Error::hint`] returns what to do.
+//!
+//! # Threads
+//!
+//! [`Host`], [`Sandbox`] and [`Cancel`] are `Send`, `Sync` and cheap to clone: clones share the engine and the database.
+//! [`Command`] and [`Child`] are `Send`. No function needs an async runtime. [`Sandbox::run`] blocks its thread;
+//! [`Sandbox::spawn`] returns a [`Child`] at once. Guests run on threads of the host, one for each process of the sandbox.
+//!
+//! - One command or change at a time runs in a database. Others wait, in no particular order, for at most ten minutes, then fail
+//!   with [`ErrorKind::Busy`].
+//! - Reads ([`Sandbox::fs`], [`Sandbox::kv`], [`Sandbox::history`]) never wait for a command. They return the last committed state;
+//!   changes of a running command become visible all at once when it ends.
+//! - Sandboxes in different databases do not wait for each other. Share one [`Host`] between them: an engine takes some
+//!   milliseconds to start, and its compiled guests are loaded once.
+//! - Callbacks ([`Tool`], [`Builder::command`], [`Provider`], [`Sandbox::on_commit`]) run on the host's threads, possibly several
+//!   at once, while the command waits. A callback that runs a command or changes files in the same sandbox would wait for itself:
+//!   use the context that it receives ([`ToolContext`], [`CommandCall`], [`NodeContext`]), or another sandbox.
+//! - A panic in a callback is caught and returned to the guest as an error.
+//!
+//! # Processes
+//!
+//! Several processes may open the same file. One of them at a time runs a command; another waits for as long as
+//! [`Builder::wait`] allows (ten seconds by default), then fails with [`ErrorKind::Busy`]. Reading never waits. The file must be on
+//! a local file system: locks of network file systems are not reliable, and such a file is rejected. Do not copy, move or replace
+//! the file while it is open; use [`Sandbox::export`] or [`Sandbox::fork_to`]. After `fork(2)`, the child process must not use
+//! handles of its parent.
+//!
+//! A process that is killed loses its running command and nothing else: the next open rolls back. [`Builder::power_safe`] extends
+//! this to power failures.
+//!
+//! # Closing
+//!
+//! Dropping the last handle closes the sandbox and ignores errors; [`Sandbox::close`] reports them.
+//!
+//! # Limits
+//!
+//! [`Builder::preset`] selects one of three sets of limits. [`Builder::limits`] and [`Command::limits`] lower some of them;
+//! [`Builder::custom_limits`] sets any value, for the owner of a sandbox.
 
 #![cfg_attr(
     not(test),

@@ -260,6 +260,31 @@ impl Sandbox {
         Ok(Self { tools, scope, ..self.clone() })
     }
 
+    /// Closes this handle, and reports errors that dropping it would hide: rows of the history that could not be written, a file
+    /// that was replaced or removed, a log that could not be copied into the file. Waits for a running command. Other handles,
+    /// such as clones and sessions, continue to work; the last one copies the log.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("agent.db");
+    /// let sandbox = sandlite_runtime::Sandbox::builder().database(&path).file("/plan", "A").open()?;
+    /// sandbox.close()?;
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error of kind [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a command does not end in time, and
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the file was replaced or removed, or cannot be written. Committed
+    /// data is safe then, except if the file itself is gone.
+    pub fn close(self) -> Result<(), Error> {
+        self.recorder.finish()?;
+        self.reaping.wait();
+        let database = self.database.clone();
+        drop(self);
+        Ok(database.close(Some(crate::clock::now() + history::TURN))?)
+    }
+
     /// Returns the limits of commands.
     #[must_use]
     pub fn limits(&self) -> &Limits {

@@ -1,7 +1,7 @@
 //! Every example runs unmodified; each checks its own result.
 
-#[path = "../examples/agent.rs"]
-mod agent;
+#[path = "../examples/agent_loop.rs"]
+mod agent_loop;
 #[path = "../examples/approval.rs"]
 mod approval;
 #[path = "../examples/best_of_n.rs"]
@@ -15,7 +15,7 @@ mod streaming;
 
 #[test]
 fn an_agent_loop_runs() {
-    agent::main().unwrap();
+    agent_loop::main().unwrap();
 }
 
 #[test]

@@ -357,6 +357,31 @@ impl Database {
     pub fn path(&self) -> Option<&Path> {
         self.shared.options.path.as_deref()
     }
+
+    /// Closes this handle and reports errors that dropping it would hide. The last handle of this process copies the log into the
+    /// file, as far as readers of other processes allow. Waits until `deadline` for a transaction to end.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Moved`] if the file was replaced or removed, [`Error::Busy`] if the deadline passes, and an error if the
+    /// log cannot be copied. Committed data is safe in the log then.
+    pub fn close(self, deadline: Option<Instant>) -> Result<(), Error> {
+        if self.shared.read_only || self.path().is_none() {
+            return Ok(());
+        }
+        self.shared.still_there()?;
+        if Arc::strong_count(&self.shared) > 1 {
+            return Ok(());
+        }
+        let store = self.wait_for_store(deadline)?;
+        if let Some(checkpoint) = &self.shared.checkpoint {
+            checkpoint.wait();
+        }
+        let copied = store.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(0));
+        self.shared.end(store);
+        copied?;
+        Ok(())
+    }
 }
 
 impl Shared {

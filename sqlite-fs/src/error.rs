@@ -567,6 +567,38 @@ mod tests {
         check(&Error::Invalid { what: "path", reason: "`/a` exists".to_owned() }, None);
     }
 
+    // The numbers of Linux, as its headers have them.
+    #[test]
+    fn each_error_has_the_number_of_linux() {
+        use rustix::io::Errno;
+        for (error, errno) in [
+            (FsError::NotPermitted, Errno::PERM),
+            (FsError::NoEntry, Errno::NOENT),
+            (FsError::Interrupted, Errno::INTR),
+            (FsError::Io, Errno::IO),
+            (FsError::BadDescriptor, Errno::BADF),
+            (FsError::Access, Errno::ACCESS),
+            (FsError::Busy, Errno::BUSY),
+            (FsError::Exists, Errno::EXIST),
+            (FsError::CrossDevice, Errno::XDEV),
+            (FsError::NotDirectory, Errno::NOTDIR),
+            (FsError::IsDirectory, Errno::ISDIR),
+            (FsError::Invalid, Errno::INVAL),
+            (FsError::FileTooBig, Errno::FBIG),
+            (FsError::NoSpace, Errno::NOSPC),
+            (FsError::ReadOnly, Errno::ROFS),
+            (FsError::TooManyLinks, Errno::MLINK),
+            (FsError::NameTooLong, Errno::NAMETOOLONG),
+            (FsError::NotEmpty, Errno::NOTEMPTY),
+            (FsError::Loop, Errno::LOOP),
+            (FsError::Unknown, Errno::NODATA),
+            (FsError::Stale, Errno::STALE),
+            (FsError::Damaged, Errno::UCLEAN),
+        ] {
+            assert_eq!(error.errno(), errno.raw_os_error(), "{error:?}");
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_path_that_is_not_text_is_left_out() {

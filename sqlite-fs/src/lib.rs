@@ -14,6 +14,13 @@
 //! # Ok::<(), sqlite_fs::Error>(())
 //! ```
 //!
+//! # Threads and processes
+//!
+//! [`Database`] is `Send`, `Sync` and cheap to clone. One [`Transaction`] at a time is open in a file; [`Database::begin`] waits for
+//! the one of another thread until its deadline, and for one of another process as long as [`Options::wait`] allows. A [`Reader`]
+//! belongs to one thread, never waits, and returns the last committed state. Dropping a transaction rolls it back.
+//! [`Database::close`] reports errors that dropping the last handle would hide.
+//!
 //! Knows nothing about wasm, processes or descriptors.
 
 #![cfg_attr(

@@ -1,7 +1,7 @@
 //! Limits hold, say which one they are, and keep the output so far.
 
 use presets_of::{overrides, wall};
-use runtime::{Command, LimitName, Output};
+use runtime::{Command, ExitStatus, LimitName, Output};
 
 use super::{bash, strict};
 
@@ -90,7 +90,13 @@ fn nothing_outlives_the_command() {
 #[test]
 fn very_deep_recursion_ends_only_the_guest() {
     let output = bash("f() { f; }; f");
-    assert!(!output.status.success());
+    assert_eq!(output.status, ExitStatus::Exited(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("f: maximum function nesting level exceeded (1000)"), "{output:?}");
+    // Past the shell's own count: the guest's stack ends, and the next command runs.
+    let output = bash("f() { eval f; }; f");
+    assert_eq!(output.status, ExitStatus::Signaled(11));
+    assert_eq!(output.stderr, b"sandlite: stack overflow: 4 MB allowed\n");
+    assert_eq!(bash("echo alive").stdout, b"alive\n");
 }
 
 #[test]

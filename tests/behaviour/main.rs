@@ -2,8 +2,10 @@
 
 mod actions;
 mod apply;
+mod closing;
 mod commands;
 mod determinism;
+mod errors;
 mod events;
 mod files;
 mod git;

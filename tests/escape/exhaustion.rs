@@ -183,22 +183,31 @@ fn t_dos_08_patterns_that_explode_end() {
     }
 }
 
+// How each ends: the exit code, what it prints, and the memory it may take. 139 is a stack overflow of the guest.
 #[test]
 fn t_dos_09_deep_recursion_ends_only_the_guest() {
+    const NESTING: &str = "maximum function nesting level exceeded (1000)";
+    const STACK: &str = "sandlite: stack overflow: 4 MB allowed";
+    const SYNTAX: &str = "unexpected EOF while looking for matching `)'";
     let deep = "(".repeat(50_000);
-    for script in [
-        "f() { f; }; f".to_owned(),
-        "f() { eval f; }; f".to_owned(),
-        "f() { $(f); }; f".to_owned(),
-        format!("echo $(({deep}1))"),
-        deep.clone(),
-        "echo 'source /tmp/s' > /tmp/s; source /tmp/s".to_owned(),
-        "python3 -c \"eval('(' * 100000)\"".to_owned(),
-        "python3 -c \"import json; json.loads('[' * 1000000)\"".to_owned(),
-        "awk 'function f() { f() } BEGIN { f() }'".to_owned(),
+    let small = 64 << 20;
+    for (script, code, message, memory) in [
+        ("f() { f; }; f".to_owned(), 1, NESTING, small),
+        ("f() { eval f; }; f".to_owned(), 139, STACK, small),
+        // Each level is a process.
+        ("f() { $(f); }; f".to_owned(), 254, "fork: Resource temporarily unavailable", Preset::Normal.limits().memory.0),
+        (format!("echo $(({deep}1))"), 2, SYNTAX, small),
+        (deep.clone(), 2, SYNTAX, small),
+        ("echo 'source /tmp/s' > /tmp/s; source /tmp/s".to_owned(), 139, STACK, small),
+        ("python3 -c \"eval('(' * 100000)\"".to_owned(), 1, "MemoryError: Parser stack overflowed", small),
+        ("python3 -c \"import json; json.loads('[' * 1000000)\"".to_owned(), 1, "RecursionError: Stack overflow", small),
+        ("awk 'function f() { f() } BEGIN { f() }'".to_owned(), 139, STACK, small),
     ] {
-        let output = survive_with(&script, wall(4_000));
-        assert!(!output.status.success(), "{}", script.get(..40).unwrap_or(&script));
+        let output = survive_with(&script, wall(20_000));
+        let (name, stderr) = (script.get(..40).unwrap_or(&script), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), code, "{name}: {stderr}");
+        assert!(stderr.contains(message), "{name}: {stderr}");
+        assert!(output.usage.memory_peak <= memory, "{name}: {} bytes", output.usage.memory_peak);
     }
 }
 

@@ -83,13 +83,17 @@ fn recursion_is_an_exception_wherever_it_happens() {
 
 #[test]
 fn endless_recursion_ends_only_the_program() {
-    for code in [
-        "import sys\nsys.setrecursionlimit(10 ** 8)\ndef f(n): return f(n + 1)\nf(0)",
-        "x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)",
-        "import json; json.loads('[' * 10 ** 6)",
+    for (code, status, message) in [
+        // Frames of Python are in memory, not on the stack.
+        ("import sys\nsys.setrecursionlimit(10 ** 8)\ndef f(n): return f(n + 1)\nf(0)", 137, ""),
+        ("x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)", 1, "RecursionError: Stack overflow"),
+        ("import json; json.loads('[' * 10 ** 6)", 1, "RecursionError: Stack overflow"),
     ] {
         let output = strict().python(code).unwrap();
-        assert!(!output.status.success(), "{code}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), status, "{code}: {stderr}");
+        assert!(stderr.contains(message), "{code}: {stderr}");
+        assert!(output.usage.memory_peak <= strict().limits().memory.0, "{code}: {} bytes", output.usage.memory_peak);
         assert_eq!(strict().python("print(1)").unwrap().stdout, b"1\n");
     }
 }

@@ -7,9 +7,11 @@ mod cpython_tests;
 mod demo;
 mod dist;
 mod docs;
+mod embed;
 mod guests;
 mod nightly;
 mod openapi;
+mod package;
 mod record;
 mod run;
 mod skillbox;
@@ -30,11 +32,15 @@ Usage: cargo xtask <command>
 
   demo      install prerequisites, build everything, and give a short tour
   test      run every check of CI: format, lints, repository rules, tests
-  nightly   run the extended checks: all of CPython's tests, AgentFS's SDKs, MCP clients, 10 000 kills, hostile files, soak
+  nightly [PART]…
+            run the extended checks: all of CPython's tests, AgentFS's SDKs, MCP clients, 10 000 kills, hostile files, soak
   guests    build the programs of the sandbox to WebAssembly
             (--python-sci: also install the scientific Python for its tests)
   wheel     build the Python package, including the guests
-  dist      build the program with its compiled guests in target/dist
+  dist      build everything that is distributed, in target/dist/packages: static program, .deb, wheel, bill of materials, checksums
+  embed     build and run a project outside the repository that depends on the runtime
+  package   pack every crate as for a registry (--verify: also build the packed crates)
+  licenses  write cli/licenses.txt, the licenses of all crates, after a change of dependencies
   attack    run extended versions of the attacks in the tests
   bench     measure commands and presets
   cpython-tests [PART]…
@@ -57,13 +63,16 @@ fn main() -> ExitCode {
     let outcome = match command {
         "demo" => demo::run_demo(),
         "test" => check::run(),
-        "nightly" => nightly::run_nightly(),
+        "nightly" => nightly::run_nightly(rest),
         "guests" => guests::run(rest),
         "attack" => attack::attack(rest),
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
-        "dist" => dist::build(),
+        "dist" => dist::run_dist(rest),
         "docs" => docs::write(),
+        "embed" => embed::run_embed(),
+        "package" => package::run_package(rest),
+        "licenses" => dist::licenses::write(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),
         "wasi-testsuite" => wasi_testsuite::run(rest),
         "openapi" => openapi::check(rest),

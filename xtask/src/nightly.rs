@@ -1,7 +1,9 @@
 //! `cargo xtask nightly`: the long forms of what `cargo xtask test` runs briefly or skips.
 
+use std::process::Command;
+
 use crate::run::{cargo, run, step};
-use crate::{Outcome, attack, check, cpython_tests, guests};
+use crate::{Outcome, attack, check, cpython_tests, dist, embed, guests, package};
 
 /// What the tests skip unless one of these is set.
 const WANTED: [(&str, &str); 6] = [
@@ -13,16 +15,48 @@ const WANTED: [(&str, &str); 6] = [
     ("SANDLITE_SOAK_SECONDS", "120"),
 ];
 
-/// Runs everything, one after another; the first failure ends it.
-pub(crate) fn run_nightly() -> Outcome {
-    guests::run(&["--python-sci".to_owned()])?;
-    step("CPython's own tests");
-    cpython_tests::cpython_tests(&[])?;
-    step("hostile files and kills");
-    attack::attack(&["files".to_owned()])?;
-    attack::attack(&["kills".to_owned()])?;
-    step("every check, with what is usually skipped");
+/// The parts, in order. Each can be run alone.
+const PARTS: [(&str, &str, fn() -> Outcome); 8] = [
+    ("scientific", "installing the scientific Python", || guests::run(&["--python-sci".to_owned()])),
+    ("cpython", "CPython's own tests", || cpython_tests::cpython_tests(&[])),
+    ("files", "hostile files", || attack::attack(&["files".to_owned()])),
+    ("kills", "10 000 kills", || attack::attack(&["kills".to_owned()])),
+    ("package", "building every crate from its package", || package::run_package(&["--verify".to_owned()])),
+    ("embed", "a project outside the repository", embed::run_embed),
+    ("dist", "everything that is distributed", || dist::run_dist(&[])),
+    ("test", "every check, with what is usually skipped", test),
+];
+
+/// Runs the named parts, or all of them, one after another; the first failure ends it.
+pub(crate) fn run_nightly(names: &[String]) -> Outcome {
+    if let Some(unknown) = names.iter().find(|name| !PARTS.iter().any(|(part, ..)| part == name)) {
+        let known: Vec<_> = PARTS.iter().map(|(part, ..)| *part).collect();
+        return Err(format!("unknown part `{unknown}`: expected one of {}", known.join(", ")).into());
+    }
+    for (_, about, part) in PARTS.iter().filter(|(part, ..)| names.is_empty() || names.iter().any(|name| name == part)) {
+        step(about);
+        part()?;
+    }
+    Ok(())
+}
+
+fn test() -> Outcome {
+    if !check::has_deny() {
+        // By name, as a package; without it, the check is reported as skipped.
+        let _ = run(Command::new("cargo").args(["install", "--quiet", "--locked", "cargo-deny"]), check::RUSTUP);
+    }
     let mut test = cargo();
     test.args(["xtask", "test"]).envs(WANTED);
     run(&mut test, check::RUSTUP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_part_is_an_error() {
+        let error = run_nightly(&["kill".to_owned()]).unwrap_err().to_string();
+        assert!(error.starts_with("unknown part `kill`: expected one of scientific, cpython"), "{error}");
+    }
 }

@@ -91,10 +91,55 @@ fn wheel(carried: Guests) -> Fallible<PathBuf> {
     let library = target().join("release/lib_native.so");
     let place = target().join("wheel");
     let compiled = if carried == Guests::Compiled { compile(&library, &place)? } else { Vec::new() };
+    pack(&library, &compiled, &place.join(if carried == Guests::Compiled { "dist" } else { "test" }))
+}
+
+/// Packs the wheel of a distribution, with compiled guests, and tests it with an empty cache. Returns the wheel's path.
+pub(crate) fn pack_for_others(library: &Path, place: &Path) -> Fallible<PathBuf> {
+    step("packing the Python package");
+    let compiled = compile(library, &target().join("dist-build/wheel"))?;
+    let wheel = pack(library, &compiled, place)?;
+    let python = environment("dist", &wheel)?;
+    let cache = target().join("dist-build/wheel-cache");
+    if cache.exists() {
+        fs::remove_dir_all(&cache)?;
+    }
+    run(Command::new(python).args(["-m", "sandlite", "self-test"]).env("SANDLITE_CACHE", &cache), PYTHON)?;
+    audit(&wheel)?;
+    Ok(wheel)
+}
+
+// The system tag of the wheel is computed from the symbols it needs; `auditwheel` is the tool that decides.
+fn audit(wheel: &Path) -> Outcome {
+    let tool = environment_with("audit", &["auditwheel"]);
+    let Ok(python) = tool else {
+        return skips::skip("auditwheel", "pip cannot install auditwheel here");
+    };
+    let shown = output(Command::new(python).args(["-m", "auditwheel", "show"]).arg(wheel), PYTHON)?;
+    let name = wheel.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let tag = name.split('-').next_back().and_then(|tag| tag.strip_suffix(".whl")).unwrap_or_default().to_owned();
+    let said = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    eprintln!("    auditwheel: {said}");
+    if said.contains(&format!("\"{tag}\"")) && said.contains("abi3") {
+        return Ok(());
+    }
+    Err(format!("`auditwheel show` does not confirm the tag `{tag}`: {said}").into())
+}
+
+fn environment_with(name: &str, packages: &[&str]) -> Fallible<PathBuf> {
+    let directory = target().join("wheel/venv").join(name);
+    let python = directory.join("bin/python");
+    if !python.exists() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&directory), PYTHON)?;
+    }
+    run(pip(&python).args(packages), PYTHON)?;
+    Ok(python)
+}
+
+fn pack(library: &Path, compiled: &[PathBuf], out: &Path) -> Fallible<PathBuf> {
     let mut pack = Command::new("python3");
-    pack.arg(root().join("sdk/python/pack.py")).args(["--version", env!("CARGO_PKG_VERSION"), "--library"]).arg(&library);
-    pack.arg("--out").arg(place.join(if carried == Guests::Compiled { "dist" } else { "test" }));
-    pack.arg("--compiled").args(compiled);
+    pack.arg(root().join("sdk/python/pack.py")).args(["--version", env!("CARGO_PKG_VERSION"), "--library"]).arg(library);
+    pack.arg("--out").arg(out).arg("--compiled").args(compiled);
     Ok(PathBuf::from(output(&mut pack, PYTHON)?.trim()))
 }
 

@@ -4,7 +4,22 @@ use sqlite_fs::FsError;
 
 use super::Error;
 
-/// The kind of an error.
+/// The kind of an [`Error`].
+///
+/// | kind | typical cause | what to do |
+/// |---|---|---|
+/// | [`NotFound`](Self::NotFound) | reading a missing file, `at("v99")` | check the name |
+/// | [`Exists`](Self::Exists) | `rename` onto a directory that is not empty, `export` to an existing file | choose another name |
+/// | [`Stale`](Self::Stale) | `write_if_version` or `compare_and_set` after somebody else's change; a version that was pruned | read again, then retry |
+/// | [`Conflict`](Self::Conflict) | `update` or `apply` where both sides changed a path | choose a side |
+/// | [`Denied`](Self::Denied) | a policy, a commit hook, a read-only mount or sandbox | ask the owner |
+/// | [`TooLarge`](Self::TooLarge) | one file, value or command above its limit | use smaller pieces |
+/// | [`Full`](Self::Full) | the limits `disk`, `inodes`, `names`, `keys` or `sessions` | remove something |
+/// | [`Busy`](Self::Busy) | another process runs a command, or a command did not end in time | retry later |
+/// | [`Interrupted`](Self::Interrupted) | [`Cancel`](crate::Cancel) | nothing: the caller requested it |
+/// | [`Invalid`](Self::Invalid) | a path with a NUL byte, a limit of zero, an unknown mount option | correct the argument |
+/// | [`Foreign`](Self::Foreign) | a file that is not a sandbox, is damaged, or has a newer format | see the hint |
+/// | [`Internal`](Self::Internal) | the host: a full or failing disk, no thread, an unusable cache directory | see the causes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -12,7 +27,7 @@ pub enum ErrorKind {
     NotFound,
     /// The name is already taken, or a directory is not empty.
     Exists,
-    /// A file or a key was changed since the caller read it.
+    /// A file or a key has another version than the caller expected.
     Stale,
     /// Both sides changed the same path.
     Conflict,
@@ -88,6 +103,7 @@ fn of_database(error: &sqlite_fs::Error) -> ErrorKind {
         E::Conflict { .. } => ErrorKind::Stale,
         E::Invalid { .. } => ErrorKind::Invalid,
         E::Quota { .. } => ErrorKind::Full,
+        E::Disk { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => ErrorKind::Exists,
         _ => ErrorKind::Internal,
     }
 }

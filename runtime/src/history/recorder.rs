@@ -300,6 +300,20 @@ impl Recorder {
     pub(crate) fn settle(&self) {
         self.inner.settle();
     }
+
+    /// Writes the queued rows, waiting for a running command, and reports the error if that fails.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        let database = &self.inner.database;
+        if self.inner.waiting().is_empty() || database.path().is_none() {
+            return Ok(());
+        }
+        let transaction = match database.begin(Some(clock::now() + TURN)) {
+            Err(sqlite_fs::Error::ReadOnly) => return Ok(()),
+            begun => begun?,
+        };
+        self.write_waiting(&transaction)?;
+        Ok(transaction.commit()?)
+    }
 }
 
 impl Inner {

@@ -26,6 +26,14 @@ def test_it_runs_commands_and_exits_as_they_do(tmp_path):
     assert run("bash", "-c", "cat", input="from outside", cwd=tmp_path).stdout == "from outside"
 
 
+def test_the_core_promises_hold(tmp_path):
+    # One of its checks starts the command once more, inside another Python.
+    done = run("--json", "self-test", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["failed"]) == (0, 0), found
+    assert {"crash", "isolation"} <= {check["name"] for check in found["checks"]}
+
+
 def test_a_variable_names_the_file(tmp_path):
     environment = {**os.environ, "SANDLITE_DB": str(tmp_path / "agent.db")}
     assert run("bash", "-c", "echo kept > f", env=environment, cwd=tmp_path).returncode == 0

@@ -38,11 +38,8 @@ static FILES: &[File] = &[
     script!("skills.js"),
     script!("terminal.js"),
     script!("versions.js"),
-    File {
-        name: "sandlite.js",
-        kind: "text/javascript; charset=utf-8",
-        text: include_str!("../../../sdk/typescript/sandlite.js"),
-    },
+    // A link to the client in `sdk/typescript`: a packed crate contains only files below its own directory.
+    script!("sandlite.js"),
 ];
 
 /// A file of the console.

@@ -1,0 +1,36 @@
+//! How this program was started, to start it once more in another process.
+//!
+//! The command of the Python package runs inside Python, so the program alone is not enough: its arguments name the package.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use anyhow::Context as _;
+
+/// The number of words on our command line, including the name.
+static WORDS: OnceLock<usize> = OnceLock::new();
+
+/// Records how many of the process's arguments are ours.
+pub(crate) fn set_word_count(count: usize) {
+    let _ = WORDS.set(count);
+}
+
+/// Returns the command that starts this program without arguments.
+pub(super) fn command() -> anyhow::Result<Command> {
+    let line = std::fs::read("/proc/self/cmdline").context("cannot read `/proc/self/cmdline`")?;
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    let words: Vec<OsString> = line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
+    // Our own name stands for whatever comes before our arguments.
+    let before = words.len().saturating_sub(WORDS.get().map_or(0, |count| count.saturating_sub(1)));
+    match words.get(..before) {
+        Some([program, arguments @ ..]) if !arguments.is_empty() => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            Ok(command)
+        }
+        // The first word is what the caller wrote, which need not be a path.
+        _ => Ok(Command::new(std::env::current_exe().context("cannot find this program")?)),
+    }
+}
