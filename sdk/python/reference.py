@@ -9,16 +9,10 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent / "python/sandlite"
 
-#: The classes in reading order, with the file of each; the asynchronous ones have the same methods.
+#: The classes in reading order; the asynchronous ones have the same methods.
 CLASSES = [
-    ("_sandbox.py", ["Sandbox", "Session", "Kv"]),
-    ("_results.py", ["Result", "Limit", "Usage"]),
-    ("_process.py", ["Process", "Stream", "Chunk"]),
-    ("_calls.py", ["Mount"]),
-    ("_host_tools.py", ["Tool", "ToolCall", "ToolContext"]),
-    ("_commands.py", ["CommandCall", "CommandFiles"]),
-    ("_pip.py", ["Package", "Installation", "PackageError"]),
-    ("skills.py", ["Skills", "SkillResult", "SkillError"]),
+    *("Sandbox", "Session", "Kv", "Result", "Limit", "Usage", "Process", "Stream", "Chunk", "Mount", "Tool", "ToolCall", "ToolContext"),
+    *("CommandCall", "CommandFiles", "Package", "Installation", "PackageError", "Skills", "SkillResult", "SkillError"),
 ]
 
 
@@ -118,14 +112,22 @@ def parsed(name):
     return nodes, text.splitlines()
 
 
+def find(kind):
+    """The class of the public API with this name, wherever it is, and the lines of its file."""
+    for path in sorted(PACKAGE.glob("*.py")):
+        if path.stem != "localsandbox":
+            nodes, source = parsed(path.name)
+            if isinstance(nodes.get(kind), ast.ClassDef):
+                return nodes[kind], source
+    raise SystemExit(f"class {kind} is in none of the files of {PACKAGE}")
+
+
 def main():
     print("# Python package\n\nGenerated from the docstrings of `sdk/python` by `cargo xtask docs`.\n")
     print("`AsyncSandbox`, `AsyncSession`, `AsyncKv`, `AsyncProcess` and `AsyncStream` have the methods of `Sandbox`, `Session`, `Kv`, `Process`")
     print("and `Stream` as coroutines.")
-    for name, classes in CLASSES:
-        nodes, source = parsed(name)
-        for kind in classes:
-            print("\n".join(describe_class(nodes[kind], source)))
+    for kind in CLASSES:
+        print("\n".join(describe_class(*find(kind))))
     print("\n## Records\n\nResults of methods, with read-only attributes.")
     nodes, source = parsed("_records.py")
     for kind, node in nodes.items():

@@ -1,8 +1,8 @@
 //! Every `console` and `sh` block is run, and a `console` block prints what it shows. A `toml` block that starts with `# NAME.toml` is
 //! that file.
 //!
-//! The commands of a page run in one shell, in a fresh directory, so variables and files carry over from block to block. Port 8080 is
-//! replaced by a free one.
+//! The commands of a page run in one shell, in a fresh directory, so variables and files carry over from block to block. A server that
+//! a page starts listens on a free port instead of 8080; the commands after it wait until it accepts connections.
 
 use std::fs;
 use std::net::TcpListener;
@@ -104,12 +104,20 @@ fn check(page: &Page) -> (Vec<String>, Vec<String>) {
         let at = |kind: &str| notes.path().join(format!("{index}.{kind}"));
         fs::write(at("sh"), shown.command.replace("8080", &port)).unwrap();
         let (file, output, status) = (at("sh"), at("out"), at("status"));
+        // After the command, so that its own output is compared unchanged.
+        let wait = if shown.command.contains("sandlite serve") && shown.command.trim_end().ends_with('&') {
+            format!("until (exec 3<> /dev/tcp/127.0.0.1/{port}) 2> /dev/null; do sleep 0.05; done\n")
+        } else {
+            String::new()
+        };
         script += &format!(". {} > {} 2>&1 < /dev/null; echo $? > {}\n", file.display(), output.display(), status.display());
+        script += &wait;
     }
     let binary = Path::new(env!("CARGO_BIN_EXE_sandlite"));
     let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut bash = Command::new("timeout");
     bash.args([TIME, "bash", "-c", &script]).current_dir(&work).env("PATH", path);
+    bash.env("SANDLITE_LISTEN", format!("127.0.0.1:{port}"));
     bash.env("SANDLITE_SKILLS", work.path().join("catalog")).env_remove("SANDLITE_DB").env_remove("SANDLITE_KEY");
     bash.status().unwrap();
     let mut failures = Vec::new();
