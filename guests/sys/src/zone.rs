@@ -165,7 +165,7 @@ impl Counts {
         })
     }
 
-    /// The length of the part, with times of so many bytes.
+    /// Returns the length of the part, with times of `time` bytes.
     fn length(&self, time: usize) -> Option<usize> {
         let times = self.times.checked_mul(time + 1)?;
         let leaps = self.leaps.checked_mul(time + 4)?;

@@ -40,7 +40,7 @@ impl Shell {
         self.history.lines.len().saturating_sub(1 + usize::from(self.on(SetOption::History)))
     }
 
-    /// The place of what `fc` is told: a number, one that counts back, or the beginning of a command.
+    /// The place of the operand of `fc`: a number, one that counts back, or the beginning of a command.
     fn find_command_of_history(&self, text: &str) -> Option<usize> {
         let newest = self.newest_command();
         let Ok(number) = text.parse::<i64>() else {

@@ -1,4 +1,4 @@
-//! `locale`: the sandbox's one language, and what the environment says of it.
+//! `locale`: the settings of the environment, and the languages of the sandbox, of which there is one.
 
 use crate::options::{self, No, Spec};
 use crate::program::{Args, Outcome, Output, fail, utf8};
