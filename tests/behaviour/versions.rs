@@ -138,6 +138,19 @@ fn restoring_a_version_leaves_no_difference_and_can_be_undone() {
 }
 
 #[test]
+fn a_part_of_a_session_that_did_not_exist_is_removed() {
+    let sandbox = sandbox();
+    sandbox.session("s").unwrap().bash("x=1").unwrap();
+    sandbox.versions().checkpoint("shell", None).unwrap();
+    sandbox.session("s").unwrap().python("y = 1").unwrap();
+    sandbox.kv().set("later", 1).unwrap();
+    sandbox.versions().restore("shell", &[]).unwrap();
+    assert_eq!(sandbox.session("s").unwrap().python("print('y' in globals())").unwrap().stdout, b"False\n");
+    assert_eq!(sandbox.session("s").unwrap().bash("echo $x").unwrap().stdout, b"1\n");
+    assert_eq!(sandbox.kv().get("later").unwrap(), None);
+}
+
+#[test]
 fn single_paths_come_back_and_the_rest_stays() {
     let sandbox = written(2);
     sandbox.bash("echo new > /other; echo 3 > /note").unwrap();
