@@ -13,6 +13,8 @@ const HELP: &str = "Usage: cargo xtask bench <benchmark>
   peers       compare with similar tools: writes docs/benchmarks.{md,svg}; --install installs them by name,
               --rounds N, --note TEXT adds a note to the page
   commands    measure commands: warm, in a new sandbox, with programs and pipelines
+  versions    measure versions beside none and beside git; reports whether each bar is met
+  skills      measure runs of skills beside a container; reports whether each bar is met
 ";
 
 const CARGO: &str = "it is part of Rust";
@@ -34,6 +36,11 @@ pub(crate) fn bench(args: &[String]) -> crate::Outcome {
         }
         Some("peers") => peers::peers(args),
         Some("commands") => run(cargo().args(["bench", "--workspace", "--bench", "commands"]), CARGO),
+        Some("versions") => {
+            run(cargo().args(["bench", "--package", "sqlite-fs", "--bench", "past"]), CARGO)?;
+            run(cargo().args(["bench", "--workspace", "--bench", "git"]), CARGO)
+        }
+        Some("skills") => run(cargo().args(["bench", "--workspace", "--bench", "skills"]), CARGO),
         _ => Err(HELP.into()),
     }
 }
