@@ -1,10 +1,13 @@
-//! Versions beside git, on the same content: an export beside `git fast-import`, and commands beside a commit for each.
+//! Versions of whole sandboxes: beside git on the same content, beside a sandbox that keeps none, and restored in large trees.
 //!
-//! `cargo bench --bench git -- [export] [commands]`. The bars: an export of 1 000 runs and 10 000 files in at most 3x the time of
-//! `git fast-import` of the same commits; 200 commands in at most a twentieth of the time that they take with `git add -A` and
-//! `git commit` after each, in a file no larger than the `.git` that git makes of them.
+//! `cargo bench --bench git -- [export] [commands] [echo] [restore]`. The bars: an export of 1 000 runs and 10 000 files in at
+//! most 3x the time of `git fast-import` of the same commits; 200 commands in at most a twentieth of the time that they take with
+//! `git add -A` and `git commit` after each, in a file that takes no more of the disk than the `.git` that git makes of them; a warm `echo` in at most
+//! 1.15x the time that it takes in a sandbox that keeps no version; restoring one file in a large sandbox in at most twice the
+//! time that it takes in a small one.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,6 +30,17 @@ fn main() {
     if is_wanted("commands") {
         commands(&host);
     }
+    if is_wanted("echo") {
+        echo(&host);
+    }
+    if is_wanted("restore") {
+        restore(&host);
+    }
+}
+
+/// Returns whether a figure is within its bar, as words.
+fn judge(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "missed" }
 }
 
 fn git(directory: &Path, arguments: &[&str], input: Option<&Path>, output: Option<&Path>) {
@@ -56,6 +70,17 @@ fn bytes_below(path: &Path) -> u64 {
     let entries = fs::read_dir(path).expect("it is a directory").map(|entry| entry.expect("it can be read"));
     entries
         .map(|entry| if entry.path().is_dir() { bytes_below(&entry.path()) } else { entry.metadata().map_or(0, |m| m.len()) })
+        .sum()
+}
+
+/// Returns the space that the files below a directory take on the disk.
+fn taken_below(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).expect("it is a directory").map(|entry| entry.expect("it can be read"));
+    entries
+        .map(|entry| match entry.path().is_dir() {
+            true => taken_below(&entry.path()),
+            false => entry.metadata().map_or(0, |metadata| metadata.blocks() * 512),
+        })
         .sum()
 }
 
@@ -99,8 +124,9 @@ fn export(host: &Host) {
         timed(|| git(&to, &["fast-import", "--quiet"], Some(&stream), None))
     });
     println!(
-        "export of {RUNS} runs and {FILES} files: {ours:?}; git fast-import of the same: {theirs:?}; {:.2}x (bar: 3x)",
-        ratio(ours, theirs)
+        "export of {RUNS} runs and {FILES} files: {ours:?}; git fast-import of the same: {theirs:?}; {:.2}x (bar 3x: {})",
+        ratio(ours, theirs),
+        judge(ratio(ours, theirs) < 3.0)
     );
     let (ours, theirs) = (bytes_below(&at("ours0.git".to_owned())), bytes_below(&at("theirs0.git".to_owned())));
     println!("  bytes: {ours}, {theirs} by git");
@@ -117,14 +143,14 @@ fn commands(host: &Host) {
             format!("mkdir -p d{}; seq {} {} > d{}/f{n}; echo {n} >> log; sed -i s/7/seven/ d0/f0", n % 10, n, n + 300, n % 10)
         })
         .collect();
-    let mut sizes = (0, 0);
+    let mut sizes = ((0, 0), (0, 0));
     let ours = middle(|round| {
         let path = directory.path().join(format!("{round}.db"));
         let sandbox = Sandbox::builder().host(host).database(&path).open().expect("it opens");
         let took = timed(|| scripts.iter().for_each(|script| drop(sandbox.bash(script).expect("it runs"))));
         sandbox.compact().expect("it is compacted");
         drop(sandbox);
-        sizes.0 = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        sizes.0 = fs::metadata(&path).map_or((0, 0), |metadata| (metadata.len(), metadata.blocks() * 512));
         took
     });
     let theirs = middle(|round| {
@@ -139,12 +165,88 @@ fn commands(host: &Host) {
                 git(&path, &["commit", "-q", "-m", script], None, None);
             }
         });
-        sizes.1 = bytes_below(&path.join(".git"));
+        sizes.1 = (bytes_below(&path.join(".git")), taken_below(&path.join(".git")));
         took
     });
     println!(
-        "{COMMANDS} commands: {ours:?}; with bash and a git commit after each: {theirs:?}; {:.1}x faster (bar: 20x)",
-        ratio(theirs, ours)
+        "{COMMANDS} commands: {ours:?}; with bash and a git commit after each: {theirs:?}; {:.1}x faster (bar 20x: {})",
+        ratio(theirs, ours),
+        judge(ratio(theirs, ours) >= 20.0)
     );
-    println!("  bytes: {} in the .db, {} in .git (bar: no larger)", sizes.0, sizes.1);
+    let ((ours, ours_on_disk), (theirs, theirs_on_disk)) = sizes;
+    println!(
+        "  on disk: {ours_on_disk} bytes of the .db, {theirs_on_disk} of .git (bar no larger: {})",
+        judge(ours_on_disk <= theirs_on_disk)
+    );
+    println!("  lengths of the files: {ours} bytes, {theirs} of .git, which is compressed and shares equal files");
+}
+
+/// Runs two functions alternately, and returns the median of both.
+fn alternately(rounds: usize, mut one: impl FnMut(), mut other: impl FnMut()) -> (Duration, Duration) {
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        a.push(timed(&mut one));
+        b.push(timed(&mut other));
+    }
+    a.sort();
+    b.sort();
+    (a[rounds / 2], b[rounds / 2])
+}
+
+fn echo(host: &Host) {
+    let directory = tempfile::tempdir().expect("there is a place for files");
+    let open = |name: &str, past: u64| {
+        let mut limits = Preset::Normal.limits();
+        limits.past = runtime::ByteSize(past);
+        let builder = Sandbox::builder().host(host).custom_limits(limits).database(directory.path().join(name));
+        builder.open().expect("it opens")
+    };
+    let (with, without) = (open("with.db", 512 << 20), open("without.db", 0));
+    for (name, script) in [("echo", "echo hi"), ("echo to a file", "echo hi > note"), ("append", "echo hi >> log")] {
+        let run = |sandbox: &Sandbox| drop(sandbox.bash(script).expect("it runs"));
+        let (a, b) = alternately(1000, || run(&with), || run(&without));
+        println!(
+            "warm {name}: {a:?} with versions, {b:?} without; {:.2}x (bar 1.15x: {})",
+            ratio(a, b),
+            judge(ratio(a, b) <= 1.15)
+        );
+    }
+}
+
+/// What `undo` and `restore` of one file take in a sandbox with many files and keys, beside one with few.
+fn restore(host: &Host) {
+    let open = |files: usize| {
+        let sandbox = Sandbox::builder().host(host).preset(Preset::Permissive).open().expect("it opens");
+        let written = (0..files).map(|number| file(number, 0)).map(|(path, bytes)| (path, Content::from(bytes))).collect();
+        sandbox.fs().write_all(written).expect("they fit");
+        for number in 0..files {
+            sandbox.kv().set(&format!("key{number}"), number).expect("it fits");
+        }
+        sandbox.fs().write("/note", "one").expect("it fits");
+        sandbox
+    };
+    let (large, small) = (open(FILES), open(10));
+    let change = |sandbox: &Sandbox| {
+        sandbox.fs().write("/note", "two").expect("it fits");
+        sandbox.kv().set("key1", "two").expect("it fits");
+    };
+    let measure = |name: &str, back: &dyn Fn(&Sandbox)| {
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        for _ in 0..50 {
+            for (sandbox, times) in [(&large, &mut a), (&small, &mut b)] {
+                change(sandbox);
+                times.push(timed(|| back(sandbox)));
+            }
+        }
+        a.sort();
+        b.sort();
+        let (a, b) = (a[25], b[25]);
+        println!(
+            "{name} of one file and one key: {a:?} beside {FILES} others, {b:?} beside 10; {:.2}x (bar 2x: {})",
+            ratio(a, b),
+            judge(ratio(a, b) <= 2.0)
+        );
+    };
+    measure("undo", &|sandbox| drop(sandbox.versions().undo(2).expect("it is undone")));
+    measure("restore", &|sandbox| drop(sandbox.versions().restore("HEAD~2", &[]).expect("it is restored")));
 }

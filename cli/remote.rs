@@ -59,13 +59,27 @@ fn text<'a>(row: &'a Value, name: &str) -> &'a str {
     row[name].as_str().unwrap_or_default()
 }
 
+fn stat_line(file: &Value) -> String {
+    let lines = match (file["added"].as_u64(), file["removed"].as_u64()) {
+        (Some(added), Some(removed)) => format!("  +{added} -{removed}"),
+        _ => String::new(),
+    };
+    format!("{} {}{lines}", text(file, "mark"), text(file, "path"))
+}
+
 fn version_line(row: &Value) -> String {
     let name = row["run"].as_i64().map_or_else(|| format!("v{}", row["version"]), |run| run.to_string());
     let listed = |field: &str| row[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>();
     let labels: String = listed("checkpoints").iter().map(|label| format!(" [{label}]")).collect();
     let what = Some(text(row, "command")).filter(|command| !command.is_empty()).unwrap_or_else(|| text(row, "made_by"));
     let paths = listed("changed").join(" ");
-    let paths = if paths.is_empty() { paths } else { format!("\n        {paths}") };
+    let stat: String =
+        row["stat"].as_array().into_iter().flatten().map(|file| format!("\n        {}", stat_line(file))).collect();
+    let paths = match stat.is_empty() {
+        true if paths.is_empty() => paths,
+        true => format!("\n        {paths}"),
+        false => stat,
+    };
     format!("{name:>6}{labels}  {}{paths}", what.lines().next().unwrap_or_default())
 }
 
@@ -79,7 +93,8 @@ impl Remote<'_> {
             Verb::History(args) => self.history(args),
             Verb::Log(args) => {
                 let path = args.path.as_deref().map(files::guest);
-                let found = self.act("log", &json!({ "path": path, "limit": args.limit, "digest": args.digest }))?;
+                let arguments = json!({ "path": path, "limit": args.limit, "stat": args.stat, "digest": args.digest });
+                let found = self.act("log", &arguments)?;
                 self.lines(&found, &found["versions"], version_line)
             }
             Verb::Diff(args) => self.diff(args),

@@ -22,6 +22,9 @@ pub(crate) struct Log {
     /// Maximum number of versions to list
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
+    /// Print the number of added and removed lines per file
+    #[arg(long)]
+    pub(crate) stat: bool,
     /// Compute and print the digest of each version's files: equal trees have equal digests
     #[arg(long)]
     pub(crate) digest: bool,

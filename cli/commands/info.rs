@@ -1,7 +1,7 @@
 //! `sandlite info`.
 
 use runtime::actions::HistoryRow;
-use runtime::{Run, Summary};
+use runtime::{HistoryFilter, Run, Sandbox, Summary};
 use serde_json::json;
 
 use crate::args::{Global, Info};
@@ -20,7 +20,7 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
             page::sandbox(&sandbox, out)
         });
     }
-    let (summary, runs) = (sandbox.info()?, sandbox.history(LAST)?);
+    let (summary, runs) = (sandbox.info()?, last(&sandbox)?);
     if printer.is_json() {
         printer.json(&to_json(&summary, &runs));
         return Ok(Code::Success);
@@ -49,6 +49,14 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
         }
     }
     Ok(Code::Success)
+}
+
+// The last runs, up to the version that is shown.
+fn last(sandbox: &Sandbox) -> anyhow::Result<Vec<Run>> {
+    let Some(version) = sandbox.version_shown() else { return Ok(sandbox.history(LAST)?) };
+    let logged = sandbox.versions().log(None, version.checked_add(1), None)?;
+    let Some(newest) = logged.into_iter().find_map(|logged| logged.run) else { return Ok(Vec::new()) };
+    Ok(sandbox.history_with(&HistoryFilter { limit: LAST, before: newest.id.checked_add(1), ..HistoryFilter::default() })?)
 }
 
 fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {

@@ -13,7 +13,7 @@ pub(crate) fn log(global: &Global, args: &Log, printer: &Printer) -> anyhow::Res
     let path = args.path.as_deref().map(super::fs::guest);
     // A computed digest is stored in the file.
     let sandbox = if args.digest { super::existing(global, printer)? } else { super::looking(global, printer)? };
-    act(&sandbox, "log", json!({ "path": path, "limit": args.limit, "digest": args.digest }), printer)
+    act(&sandbox, "log", json!({ "path": path, "limit": args.limit, "stat": args.stat, "digest": args.digest }), printer)
 }
 
 pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::Result<Code> {

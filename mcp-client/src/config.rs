@@ -35,8 +35,8 @@ pub struct Server {
 pub(crate) enum Way {
     /// A program of this machine, over its standard streams.
     Program { command: String, args: Vec<String>, env: BTreeMap<String, String>, directory: Option<PathBuf> },
-    /// An address, over HTTP.
-    Address { url: String, headers: BTreeMap<String, String> },
+    /// An address, over HTTP; `authorities` is a file with the only certificates to trust.
+    Address { url: String, headers: BTreeMap<String, String>, authorities: Option<PathBuf> },
 }
 
 /// Fields that other clients know besides are left alone.
@@ -51,6 +51,7 @@ struct Fields {
     url: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
+    ca: Option<PathBuf>,
     tools: Option<Vec<String>>,
     timeout: Option<f64>,
     #[serde(default)]
@@ -107,12 +108,18 @@ impl Server {
             return Ok(None);
         }
         let way = match (fields.command, fields.url) {
-            (Some(command), None) if !command.is_empty() => {
+            (Some(command), None) if !command.is_empty() && fields.ca.is_none() => {
                 Way::Program { command, args: fields.args, env: fields.env, directory: fields.cwd }
             }
             (None, Some(url)) => {
-                crate::http::check(&url).map_err(invalid)?;
-                Way::Address { url, headers: fields.headers }
+                let is_encrypted = crate::http::check(&url).map_err(invalid)?;
+                if fields.ca.is_some() && !is_encrypted {
+                    return Err(invalid("`ca` needs a `url` that begins with `https://`".to_owned()));
+                }
+                Way::Address { url, headers: fields.headers, authorities: fields.ca }
+            }
+            (Some(_), None) if fields.ca.is_some() => {
+                return Err(invalid("`ca` needs a `url` that begins with `https://`".to_owned()));
             }
             _ => return Err(invalid("expected either `command` or `url`".to_owned())),
         };
@@ -186,7 +193,9 @@ mod tests {
         check(r#"{"a/b": {"command": "x"}}"#, "invalid server name `a/b`");
         check(r#"{"a.b": {"command": "x"}}"#, "invalid server name `a.b`");
         check(r#"{"a-b": {"command": "x"}, "a_b": {"command": "x"}}"#, "would both be the module `a_b`");
-        check(r#"{"a": {"url": "ftp://a"}}"#, "must begin with `http://`");
+        check(r#"{"a": {"url": "ftp://a"}}"#, "must begin with `https://` or `http://`");
+        check(r#"{"a": {"url": "http://a", "ca": "ca.pem"}}"#, "`ca` needs a `url` that begins with `https://`");
+        check(r#"{"a": {"command": "x", "ca": "ca.pem"}}"#, "`ca` needs a `url` that begins with `https://`");
         check(r#"{"a": {"command": "x", "timeout": 0}}"#, "above 0");
     }
 }

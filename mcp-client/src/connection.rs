@@ -88,12 +88,13 @@ impl Connection {
                 let started = started.map_err(too_long).and_then(|started| started.map_err(|error| error.to_string()));
                 (started.map_err(|reason| with_said(&reason, &program))?, Some(program))
             }
-            Way::Address { url, headers } => {
+            Way::Address { url, headers, authorities } => {
+                let http = crate::http::Client::new(url, authorities.as_deref())?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = checked(headers)?;
-                let transport = StreamableHttpClientTransport::with_client(crate::http::Client, config);
+                let transport = StreamableHttpClientTransport::with_client(http, config);
                 let started = tokio::time::timeout(START_TIMEOUT, serve_client(client, transport)).await;
-                (started.map_err(too_long)?.map_err(|error| error.to_string())?, None)
+                (started.map_err(too_long)?.map_err(|error| plain(&error.to_string()).to_owned())?, None)
             }
         };
         let mut connection = Self { service, is_stale, listed: Instant::now(), program };
@@ -209,6 +210,13 @@ fn why(error: ServiceError) -> Failure {
     }
 }
 
+// The reason without the library's words around it, which name its own types.
+fn plain(error: &str) -> &str {
+    let reason = error.split_once("] error: ").map_or(error, |(_, reason)| reason);
+    let reason = reason.strip_prefix("Client error: ").unwrap_or(reason);
+    reason.strip_suffix(", when send initialize request").unwrap_or(reason)
+}
+
 fn with_said(reason: &str, program: &Program) -> String {
     let said = program.said();
     if said.is_empty() { reason.to_owned() } else { format!("{reason}; it said: {said}") }
@@ -233,6 +241,14 @@ mod tests {
     fn a_server_is_offered_nothing() {
         let client = Client { is_stale: Arc::default() };
         assert_eq!(serde_json::to_value(client.get_info().capabilities).unwrap(), serde_json::json!({}));
+    }
+
+    #[test]
+    fn a_reason_names_no_type_of_the_library() {
+        let error =
+            "Send message error Transport [a::B<c::D>] error: Client error: connection error, when send initialize request";
+        assert_eq!(plain(error), "connection error");
+        assert_eq!(plain("connection closed: initialize response"), "connection closed: initialize response");
     }
 
     #[test]

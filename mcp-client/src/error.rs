@@ -25,10 +25,10 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Invalid(_) => {
-                Some("a server is `{\"command\": …, \"args\": […], \"env\": {…}}` or `{\"url\": \"http://…\", \"headers\": {…}}`")
-            }
-            Self::Server { .. } => Some("run the server's command by hand: it must answer on standard output"),
+            Self::Invalid(_) => Some(
+                "a server is `{\"command\": …, \"args\": […], \"env\": {…}}` or `{\"url\": \"https://…\", \"headers\": {…}}`",
+            ),
+            Self::Server { .. } => Some("run the server's command, or request its address, by hand: it must speak the protocol"),
             Self::Sandbox(_) => None,
         }
     }

@@ -1,9 +1,11 @@
-//! The HTTP of the protocol's streamable transport: one request a connection, on plain TCP.
+//! The HTTP of the protocol's streamable transport: one request per connection, with TLS (`tls.rs`) for `https://` addresses.
 //!
-//! Follows no redirect, so that an address cannot lead elsewhere, and opens no stream by itself, so that a server only responds to requests.
+//! Follows no redirect, so that keys are sent only to the address that the owner configured. Opens no stream of its own, so that
+//! a server sends only responses.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +20,11 @@ use hyper_util::rt::TokioIo;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 use sse_stream::{Sse, SseStream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::program::MESSAGE_MAX;
+use crate::tls::Tls;
 
 const SESSION: &str = "mcp-session-id";
 const JSON: &str = "application/json";
@@ -37,38 +41,69 @@ pub(crate) struct HttpError(String);
 
 type Failure = StreamableHttpError<HttpError>;
 
+/// A connection, encrypted or not.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
 fn failed(reason: impl std::fmt::Display) -> Failure {
     StreamableHttpError::Client(HttpError(reason.to_string()))
 }
 
-/// Checks an address before anybody connects to it.
-pub(crate) fn check(url: &str) -> Result<(), String> {
-    place(url).map(|_| ())
+/// Checks an address before any connection to it is made, and returns whether it needs TLS.
+pub(crate) fn check(url: &str) -> Result<bool, String> {
+    place(url).map(|place| place.is_encrypted)
 }
 
-/// The host and the port of an address.
-fn place(url: &str) -> Result<(Uri, String, u16), String> {
+/// The parts of an address.
+#[derive(Debug)]
+struct Place {
+    uri: Uri,
+    host: String,
+    port: u16,
+    is_encrypted: bool,
+}
+
+fn place(url: &str) -> Result<Place, String> {
     let uri: Uri = url.parse().map_err(|error| format!("invalid address `{url}`: {error}"))?;
-    match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => {
-            return Err(format!(
-                "`{url}` needs TLS, which this client does not have: run `npx mcp-remote {url}` as the server's command"
-            ));
-        }
-        _ => return Err(format!("invalid address `{url}`: it must begin with `http://`")),
+    let is_encrypted = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        _ => return Err(format!("invalid address `{url}`: it must begin with `https://` or `http://`")),
+    };
+    let host = uri.host().map(|host| host.trim_start_matches('[').trim_end_matches(']')).unwrap_or_default();
+    if host.is_empty() {
+        return Err(format!("invalid address `{url}`: it has no host"));
     }
-    let host =
-        uri.host().filter(|host| !host.is_empty()).ok_or_else(|| format!("invalid address `{url}`: it has no host"))?.to_owned();
-    let port = uri.port_u16().unwrap_or(80);
-    Ok((uri, host, port))
+    let host = host.to_owned();
+    let port = uri.port_u16().unwrap_or(if is_encrypted { 443 } else { 80 });
+    Ok(Place { uri, host, port, is_encrypted })
 }
 
-/// A client for the addresses of servers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Client;
+/// A client for the address of a server.
+#[derive(Clone)]
+pub(crate) struct Client {
+    tls: Option<Tls>,
+}
 
 impl Client {
+    /// Returns a client for an address; `authorities` replace the certificates that this machine trusts.
+    pub(crate) fn new(url: &str, authorities: Option<&Path>) -> Result<Self, String> {
+        let tls = if place(url)?.is_encrypted { Some(Tls::new(authorities)?) } else { None };
+        Ok(Self { tls })
+    }
+
+    /// Connects, with TLS if the address needs it.
+    async fn connect(&self, place: &Place) -> Result<Box<dyn Stream>, String> {
+        let stream = TcpStream::connect((place.host.as_str(), place.port)).await.map_err(|error| error.to_string())?;
+        match &self.tls {
+            Some(tls) => Ok(Box::new(tls.connect(&place.host, stream).await?)),
+            // A client is made for one address; another one must not be reached without what protects the first.
+            None if place.is_encrypted => Err("the address needs TLS".to_owned()),
+            None => Ok(Box::new(stream)),
+        }
+    }
+
     async fn send(
         &self,
         (method, url): (Method, &str),
@@ -77,7 +112,8 @@ impl Client {
         headers: HashMap<HeaderName, HeaderValue>,
         body: Vec<u8>,
     ) -> Result<Response<Incoming>, Failure> {
-        let (uri, host, port) = place(url).map_err(failed)?;
+        let place = place(url).map_err(failed)?;
+        let uri = &place.uri;
         let target = uri.path_and_query().map_or("/", |path| path.as_str());
         let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
         let mut request =
@@ -93,9 +129,8 @@ impl Client {
             request = request.header(name, value);
         }
         let request = request.body(Full::new(Bytes::from(body))).map_err(failed)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)));
-        let stream = connecting.await.map_err(|_| failed("the connection takes too long"))?.map_err(failed)?;
+        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, self.connect(&place)).await;
+        let stream = connecting.map_err(|_| failed("the connection takes too long"))?.map_err(failed)?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
         // Ends with the response; what goes wrong is seen there.
         tokio::spawn(async move { drop(connection.await) });
@@ -130,6 +165,10 @@ impl StreamableHttpClient for Client {
             return Ok(StreamableHttpPostResponse::Sse(events(body), session));
         }
         let bytes = body.collect().await.map_err(failed)?.to_bytes();
+        if status.is_redirection() {
+            let reason = format!("HTTP {status}: redirects are not followed; use the final address as `url`");
+            return Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(reason)));
+        }
         if !status.is_success() {
             let said: String = String::from_utf8_lossy(&bytes).chars().take(QUOTED).collect();
             return Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {said}"))));
@@ -180,11 +219,12 @@ mod tests {
 
     #[test]
     fn an_address_has_a_scheme_and_a_host() {
-        let found = |url: &str| place(url).map(|(_, host, port)| (host, port));
-        assert_eq!(found("http://127.0.0.1:8808/mcp"), Ok(("127.0.0.1".to_owned(), 8808)));
-        assert_eq!(found("http://example.com"), Ok(("example.com".to_owned(), 80)));
-        assert!(found("https://example.com").is_err_and(|error| error.contains("needs TLS")));
-        for url in ["", "/mcp", "file:///etc/passwd", "127.0.0.1:80"] {
+        let found = |url: &str| place(url).map(|place| (place.host, place.port, place.is_encrypted));
+        assert_eq!(found("http://127.0.0.1:8808/mcp"), Ok(("127.0.0.1".to_owned(), 8808, false)));
+        assert_eq!(found("http://example.com"), Ok(("example.com".to_owned(), 80, false)));
+        assert_eq!(found("https://example.com/mcp"), Ok(("example.com".to_owned(), 443, true)));
+        assert_eq!(found("https://[::1]:8443"), Ok(("::1".to_owned(), 8443, true)));
+        for url in ["", "/mcp", "file:///etc/passwd", "127.0.0.1:80", "https://", "https:///mcp", "HTTPSX://a"] {
             assert!(found(url).is_err(), "{url}");
         }
     }

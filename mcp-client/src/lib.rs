@@ -42,6 +42,7 @@ mod http;
 mod live;
 mod module;
 mod program;
+mod tls;
 
 pub use config::Server;
 pub use error::Error;

@@ -80,7 +80,8 @@ impl FromStr for WallTime {
             "" | "s" => 1_000,
             "m" | "min" => 60_000,
             "h" => 3_600_000,
-            _ => return Err(AmountError::Unit { unit, what: "time", known: "ms, s, min or h" }),
+            "d" => 86_400_000,
+            _ => return Err(AmountError::Unit { unit, what: "time", known: "ms, s, min, h or d" }),
         };
         let total = number.checked_mul(milliseconds).ok_or_else(|| AmountError::TooLarge(text.to_owned()))?;
         Ok(Self(Duration::from_millis(total)))

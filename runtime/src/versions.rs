@@ -19,7 +19,7 @@ mod show;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
-use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
+use sqlite_fs::{ChangeKind, ChangedValues, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
 
 pub use apply::{Applied, AppliedFile, Apply, Refusal};
 pub use bisect::{BisectStep, Bisection, Verdict};
@@ -333,6 +333,7 @@ impl Versions<'_> {
             // The run itself has changed nothing yet.
             let newest = run.transaction()?.version().map_err(sqlite_fs::Error::from)?;
             let place = self.places(&then, version.number, newest)?;
+            compare::require_paths(view, &then, paths)?;
             let done = compare::make_equal(view, &then, paths, &place, &deadline)?;
             if paths.is_empty() {
                 let database = &self.sandbox.database;
@@ -381,15 +382,24 @@ pub(crate) fn seconds_ago(seconds: u64) -> i64 {
     i64::try_from(u128::from(clock::unix_nanos()).saturating_sub(nanos)).unwrap_or(0)
 }
 
-// Restores keys and sessions.
+// Restores keys and sessions: those that changed since, or all of them if another program wrote to the file.
 fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Result<(), Error> {
-    let (kv, wanted) = (transaction.kv(), then.keys("")?);
-    for key in kv.keys("")?.iter().filter(|key| wanted.binary_search(key).is_err()) {
-        kv.delete(key)?;
-    }
-    for key in &wanted {
-        let Some(old) = then.get(key)? else { continue };
-        let present = kv.get(key)?;
+    let changed = match then.changed_values()? {
+        Some(changed) => changed,
+        None => ChangedValues {
+            keys: now.keys("")?.into_iter().chain(then.keys("")?).collect(),
+            sessions: now.sessions()?.into_iter().chain(then.sessions()?).collect(),
+        },
+    };
+    let kv = transaction.kv();
+    for key in &changed.keys {
+        let (old, present) = (then.get(key)?, kv.get(key)?);
+        let Some(old) = old else {
+            if present.is_some() {
+                kv.delete(key)?;
+            }
+            continue;
+        };
         if present.as_ref().is_none_or(|value| value.json != old.json) {
             kv.set(key, &old.json)?;
         }
@@ -397,14 +407,18 @@ fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Res
             kv.set_secret(key, old.secret)?;
         }
     }
-    let (sessions, wanted) = (transaction.sessions(), then.sessions()?);
-    for name in now.sessions()?.iter().filter(|name| !wanted.contains(name)) {
-        sessions.remove(name)?;
-    }
-    for name in &wanted {
+    let sessions = transaction.sessions();
+    for name in &changed.sessions {
+        let mut parts = Vec::new();
         for part in [session::SHELL, session::PYTHON] {
-            let (old, present) = (then.session(name, part)?, sessions.get(name, part)?);
-            if let Some(old) = old.filter(|old| present.as_ref() != Some(old)) {
+            parts.push((part, then.session(name, part)?, sessions.get(name, part)?));
+        }
+        // A part that did not exist goes, and only a whole session can be removed.
+        if parts.iter().any(|(_, old, present)| old.is_none() && present.is_some()) {
+            sessions.remove(name)?;
+        }
+        for (part, old, _) in parts {
+            if let Some(old) = old {
                 sessions.set(name, part, &old)?;
             }
         }

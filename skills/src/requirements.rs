@@ -125,7 +125,7 @@ pub(crate) fn resolve(
         reason,
         hint: hint.map(str::to_owned),
     };
-    let (mut pure, mut resolved) = (Vec::new(), Resolved::default());
+    let (mut pure, mut native, mut resolved) = (Vec::new(), Vec::new(), Resolved::default());
     for requirement in requirements {
         match need(&requirement) {
             Need::Scientific => resolved.is_scientific = true,
@@ -133,7 +133,11 @@ pub(crate) fn resolve(
                 return Err(refused(format!("invalid requirement `{requirement}`"), Some("list one package name per line")));
             }
             // pip decides about packages listed as native, because some have a pure wheel by now.
-            Need::Pure | Need::Native(_) => pure.push(requirement),
+            Need::Native(_) => {
+                native.push(requirement.clone());
+                pure.push(requirement);
+            }
+            Need::Pure => pure.push(requirement),
         }
     }
     let host = host()?;
@@ -159,6 +163,9 @@ pub(crate) fn resolve(
         let reasons: Vec<String> = done.refused.iter().map(|one| format!("`{}`: {}", one.name, one.reason)).collect();
         return Err(refused(reasons.join("; "), first.hint.as_deref()));
     }
+    // Importing it works, but much of it may need what was left out.
+    let partial = native.iter().map(|name| format!("`{name}` usually contains native code, which cannot run: try the skill"));
+    resolved.notes.extend(partial);
     if !done.missing.is_empty() {
         resolved.notes.push(format!("missing dependencies of its packages: {}", done.missing.join(", ")));
     }

@@ -1,7 +1,7 @@
 //! The cost of keeping versions and of reading an old one, measured alternately with and without in one run.
 //!
-//! `cargo bench -p sqlite-fs --bench past [WORD…]` runs the benchmarks whose names contain one of the words. Median processor
-//! time of the calling thread.
+//! `cargo bench -p sqlite-fs --bench past [WORD…]` runs the benchmarks whose names contain one of the words. Figures are the
+//! median processor time of the calling thread. The last column has the bar, and whether it is met.
 
 #![expect(clippy::disallowed_methods, reason = "a bench makes files of its own, and measures")]
 
@@ -13,6 +13,10 @@ use sqlite_fs::{Database, Durability, NewCall, Outcome, ROOT, Reader};
 
 const FILES: u32 = 10_000;
 const ROUNDS: u32 = 10;
+/// Saved rows in the file of which an old version is opened.
+const ROWS: u32 = 1_000_000;
+/// Maximum growth of a file for each appended line: the line, a row of the inode and a row of the version, but no chunk.
+const LINE_BYTES: f64 = 300.0;
 
 fn database(dir: &Path, versions: bool) -> Database {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -46,7 +50,7 @@ fn is_wanted(name: &str) -> bool {
 }
 
 /// Runs two functions alternately and prints the median of both.
-fn compare(name: &str, bar: &str, mut ours: impl FnMut() -> Duration, mut theirs: impl FnMut() -> Duration) {
+fn compare(name: &str, bar: Option<f64>, mut ours: impl FnMut() -> Duration, mut theirs: impl FnMut() -> Duration) {
     if !is_wanted(name) {
         return;
     }
@@ -62,7 +66,12 @@ fn compare(name: &str, bar: &str, mut ours: impl FnMut() -> Duration, mut theirs
         }
     }
     let (a, b) = (median(&mut a), median(&mut b));
-    println!("| {name} | {a:.1} | {b:.1} | {:.2} | {bar} |", a / b);
+    println!("| {name} | {a:.1} | {b:.1} | {:.2} | {} |", a / b, judge(a / b, bar));
+}
+
+/// Returns a bar and whether a figure is within it.
+fn judge(figure: f64, bar: Option<f64>) -> String {
+    bar.map_or_else(|| "-".to_owned(), |bar| format!("{bar}: {}", if figure <= bar { "met" } else { "missed" }))
 }
 
 fn create(database: &Database) {
@@ -138,7 +147,7 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     println!("\n| work | versions ms | none ms | ratio | bar |\n|---|---|---|---|---|");
-    let both = |name: &str, bar: &str, before: &dyn Fn(&Database), work: &dyn Fn(&Database)| {
+    let both = |name: &str, bar: Option<f64>, before: &dyn Fn(&Database), work: &dyn Fn(&Database)| {
         compare(name, bar, || with(dir, true, before, work), || with(dir, false, before, work));
     };
     let log = |database: &Database| {
@@ -151,12 +160,12 @@ fn main() {
         t.fs().remove_dir_all("/d").unwrap();
         t.commit().unwrap();
     };
-    both("history row x 1 000", "1.15", &|_| (), &echo);
-    both("create 10 000 files of 1 KiB", "1.15", &|_| (), &create);
-    both("write 100 MB", "1.15", &|_| (), &large);
-    both("append a line x 1 000", "1.15", &log, &append);
-    both("overwrite 10 000 files of 1 KiB", "2", &create, &|database| overwrite(database, 8));
-    both("remove 10 000 files of 1 KiB", "-", &create, &remove);
+    both("history row x 1 000", Some(1.15), &|_| (), &echo);
+    both("create 10 000 files of 1 KiB", Some(1.15), &|_| (), &create);
+    both("write 100 MB", Some(1.15), &|_| (), &large);
+    both("append a line x 1 000", Some(1.15), &log, &append);
+    both("overwrite 10 000 files of 1 KiB", Some(2.0), &create, &|database| overwrite(database, 8));
+    both("remove 10 000 files of 1 KiB", None, &create, &remove);
     for (name, change) in
         [("overwritten since", &(|database: &Database| overwrite(database, 9)) as &dyn Fn(&Database)), ("removed since", &remove)]
     {
@@ -166,25 +175,69 @@ fn main() {
         change(&old);
         compare(
             &format!("read a version of 10 000 files, {name}; the present"),
-            "1.5",
+            Some(1.5),
             || timed(|| read(&old.reader_at(1).unwrap())),
             || timed(|| read(&now.reader().unwrap())),
         );
     }
-    if !is_wanted("bytes") {
-        return;
+    if is_wanted("bytes") {
+        bytes(dir, &log);
     }
-    let logged = database(dir, true);
-    log(&logged);
-    append(&logged);
-    let used = logged.reader().unwrap().used().unwrap();
-    println!("\nappending 1 000 lines ({} bytes) saved {} bytes", used.bytes, used.past);
+    if is_wanted("open") {
+        open(dir);
+    }
+}
+
+/// The bytes that a file takes for 1 000 appended lines, beyond those of a file without versions.
+fn bytes(dir: &Path, log: &dyn Fn(&Database)) {
+    let size = |versions: bool| {
+        let database = database(dir, versions);
+        log(&database);
+        append(&database);
+        database.compact(None).unwrap();
+        let (path, used) = (database.path().unwrap().to_owned(), database.reader().unwrap().used().unwrap());
+        drop(database);
+        (fs::metadata(path).unwrap().len(), used)
+    };
+    let ((with, used), (without, _)) = (size(true), size(false));
+    let each = (with - without) as f64 / 1000.0;
+    println!(
+        "\nbytes for each appended line of {} bytes: {each:.0} in the file (bar {}), {} in the budget",
+        used.bytes / 1000,
+        judge(each, Some(LINE_BYTES)),
+        used.past / 1000
+    );
+}
+
+/// The time to open the oldest version of a file with a million saved rows.
+fn open(dir: &Path) {
     let many = database(dir, true);
     create(&many);
-    (0..50).for_each(|round| overwrite(&many, round));
-    let (saved, versions) =
-        (many.reader().unwrap().used().unwrap().past, many.reader().unwrap().versions(None, 99).unwrap().len());
+    // Each round saves a row of data and an inode of each file.
+    (0..ROWS / FILES / 2).for_each(|round| overwrite(&many, u8::try_from(round % 200).unwrap()));
+    let path = many.path().unwrap().to_owned();
+    let rows: i64 = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT (SELECT count(*) FROM sandlite_past_data)+(SELECT count(*) FROM sandlite_past_inode)", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
     let start = Instant::now();
     (0..100).for_each(|_| drop(many.reader_at(1).unwrap()));
-    println!("opening a version, {versions} versions and {} MB saved after it: {:?}", saved >> 20, start.elapsed() / 100);
+    let opened = start.elapsed().as_secs_f64() * 10.0;
+    let start = Instant::now();
+    for _ in 0..100 {
+        assert_eq!(many.reader_at(1).unwrap().fs().read("/d/f77").unwrap().len(), 1024);
+    }
+    let read = start.elapsed().as_secs_f64() * 10.0;
+    drop(many);
+    let start = Instant::now();
+    let again = Database::options().path(&path).open().unwrap();
+    again.reader_at(1).unwrap();
+    let cold = start.elapsed().as_secs_f64() * 1000.0;
+    println!(
+        "\nopening version 1 of a file with {rows} saved rows: {opened:.3} ms (bar {}); with a read of one file {read:.3} ms; \
+         with opening the database {cold:.3} ms",
+        judge(opened, Some(1.0))
+    );
 }

@@ -101,7 +101,7 @@ pub use making::NewFile;
 pub use memory::MemoryBudget;
 pub use node::{Entry, FileType, Ino, ROOT, Stat};
 pub use options::{Durability, Options};
-pub use past::{Keep, Label, Pruned, Version, VersionKind};
+pub use past::{ChangedValues, Keep, Label, Pruned, Version, VersionKind};
 pub use quota::{Counts, Quota, Usage};
 pub use reader::Reader;
 pub use sessions::Sessions;

@@ -7,6 +7,7 @@
 
 pub(crate) mod at;
 mod changes;
+mod counted;
 pub(crate) mod digest;
 pub(crate) mod remembered;
 pub(crate) mod save;
@@ -23,6 +24,7 @@ use crate::format;
 use crate::node::Ino;
 use crate::rows::{self, INO_MAX};
 
+pub use at::ChangedValues;
 pub use versions::{Keep, Label, Pruned, Version, VersionKind};
 pub(crate) use versions::{has_strangers, is_label, note_strangers, note_visit, used};
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Fault, FsError};
 use crate::fs::{Fs, Volume};
 use crate::kv::{self, KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, ROOT, Stat};
-use crate::past::at::{self, At, Listed};
+use crate::past::at::{self, At, ChangedValues, Listed};
 use crate::past::remembered::Remembered;
 use crate::path::Tree;
 use crate::patience::Patience;
@@ -169,6 +169,15 @@ impl Reader {
         })?)
     }
 
+    /// Returns the keys and sessions that changed after the version being read, at the cost of the changes; `None` if this is
+    /// unknown because another program wrote to the file.
+    pub fn changed_values(&self) -> Result<Option<ChangedValues>, Error> {
+        Ok(self.rows(|connection| match self.at.get() {
+            None => Ok(Some(ChangedValues::default())),
+            Some(version) => at::changed_values(connection, version),
+        })?)
+    }
+
     /// Returns recorded calls, newest first.
     pub fn calls(&self, filter: &Filter) -> Result<Vec<Call>, Error> {
         Ok(self.rows(|connection| Ok(calls::list(connection, filter)?))?)
@@ -187,12 +196,14 @@ impl Reader {
 
     /// Returns the usage.
     pub fn used(&self) -> Result<Usage, Error> {
-        Ok(self.rows(|connection| Ok(budget::used(connection)?))?)
+        let used = self.rows(|connection| Ok(budget::used(connection)?))?;
+        if self.at.get().is_some() { self.used_at(used) } else { Ok(used) }
     }
 
     /// Returns the number of objects.
     pub fn counts(&self) -> Result<Counts, Error> {
-        Ok(self.rows(|connection| Ok(rows::counts(connection)?))?)
+        let counts = self.rows(|connection| Ok(rows::counts(connection)?))?;
+        self.at.get().map_or(Ok(counts), |version| self.counts_at(version, counts))
     }
 
     /// Grants the next part of a longer operation its full work limit.

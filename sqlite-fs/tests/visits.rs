@@ -1,27 +1,11 @@
 //! What another program wrote into a file: a version of its own, and what was there before is unknown.
 
-use sqlite_fs::{ChangeKind, Database, FsError, Reader, Transaction, VersionKind};
+use sqlite_fs::{Database, FsError, VersionKind};
 
-fn commit(database: &Database, work: impl FnOnce(&Transaction)) -> i64 {
-    let transaction = database.begin(None).unwrap();
-    work(&transaction);
-    transaction.commit().unwrap();
-    database.reader().unwrap().versions(None, 1).unwrap().first().map_or(-1, |version| version.number)
-}
+#[path = "past/support.rs"]
+mod support;
 
-fn write(database: &Database, path: &str, text: &str) -> i64 {
-    commit(database, |transaction| transaction.fs().write(path, text).unwrap())
-}
-
-fn text(reader: &Reader, path: &str) -> Option<String> {
-    reader.fs().exists(path).unwrap().then(|| reader.fs().read_to_string(path).unwrap())
-}
-
-fn changes(database: &Database, from: i64, to: Option<i64>) -> Vec<(String, ChangeKind)> {
-    let (changes, is_complete) = database.reader().unwrap().changes(from, to).unwrap();
-    assert!(is_complete);
-    changes.into_iter().map(|change| (change.path, change.kind)).collect()
-}
+use support::{changes, commit, text, write};
 
 #[test]
 fn changes_of_another_program_are_a_version_and_the_previous_data_is_unknown() {

@@ -34,6 +34,17 @@ fn run(more: &str, script: (&str, &str), input: &str) -> RunResult {
 }
 
 #[test]
+fn a_catalog_of_a_newer_format_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(Catalog::open(directory.path()).unwrap());
+    let connection = rusqlite::Connection::open(directory.path().join("skills.db")).unwrap();
+    connection.pragma_update(None, "user_version", 2).unwrap();
+    drop(connection);
+    let error = std::error::Error::source(&Catalog::open(directory.path()).err().unwrap()).unwrap().to_string();
+    assert!(error.contains("the catalog has format 2, and this program supports 1"), "{error}");
+}
+
+#[test]
 fn a_script_finds_skillboxs_contract() {
     let script = r#"
 import json, os, sys

@@ -138,6 +138,21 @@ fn restoring_a_version_leaves_no_difference_and_can_be_undone() {
 }
 
 #[test]
+fn keys_and_sessions_that_did_not_exist_are_removed_and_others_stay() {
+    let sandbox = sandbox();
+    sandbox.kv().set("kept", "old").unwrap();
+    sandbox.session("s").unwrap().bash("x=1").unwrap();
+    sandbox.versions().checkpoint("before", None).unwrap();
+    sandbox.session("t").unwrap().bash("y=1").unwrap();
+    sandbox.kv().set("later", 1).unwrap();
+    sandbox.kv().delete("kept").unwrap();
+    sandbox.versions().restore("before", &[]).unwrap();
+    assert_eq!(sandbox.session("t").unwrap().bash("echo [$y]").unwrap().stdout, b"[]\n");
+    assert_eq!(sandbox.session("s").unwrap().bash("echo $x").unwrap().stdout, b"1\n");
+    assert_eq!((sandbox.kv().get("later").unwrap(), sandbox.kv().get("kept").unwrap()), (None, Some(json!("old"))));
+}
+
+#[test]
 fn single_paths_are_restored_and_the_rest_stays() {
     let sandbox = written(2);
     sandbox.bash("echo new > /other; echo 3 > /note").unwrap();

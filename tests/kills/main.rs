@@ -4,6 +4,7 @@
 //! 300 kills in CI; `cargo xtask attack kills` for more (`SANDLITE_KILLS`, and `SANDLITE_KILLS_SEED` to repeat a run).
 
 mod cases;
+mod push;
 
 use std::collections::BTreeSet;
 use std::fs;

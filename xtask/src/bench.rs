@@ -14,6 +14,8 @@ const HELP: &str = "Usage: cargo xtask bench <benchmark>
               --rounds N, --note TEXT adds a note to the page
   commands    measure commands: warm, in a new sandbox, with programs and pipelines
   server      check the targets of `sandlite serve`: [warm] [flood] [memory] [many] [ROUNDS]
+  versions    measure versions beside none and beside git; reports whether each bar is met
+  skills      measure runs of skills beside a container; reports whether each bar is met
 ";
 
 const CARGO: &str = "it is part of Rust";
@@ -39,6 +41,11 @@ pub(crate) fn bench(args: &[String]) -> crate::Outcome {
             run(cargo().args(bench).args(args.iter().skip(1)), CARGO)
         }
         Some("commands") => run(cargo().args(["bench", "--workspace", "--bench", "commands"]), CARGO),
+        Some("versions") => {
+            run(cargo().args(["bench", "--package", "sqlite-fs", "--bench", "past"]), CARGO)?;
+            run(cargo().args(["bench", "--workspace", "--bench", "git"]), CARGO)
+        }
+        Some("skills") => run(cargo().args(["bench", "--workspace", "--bench", "skills"]), CARGO),
         _ => Err(HELP.into()),
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Context, Request, shortened};
 use crate::versions::{Comparison, Difference, LoggedVersion};
-use crate::{Error, Keep};
+use crate::{Cancel, Error, FsError, Keep, Sandbox};
 
 /// Maximum number of versions in a result.
 const MOST: usize = 200;
@@ -29,6 +29,8 @@ pub struct Log {
     pub limit: Option<usize>,
     /// List only versions before this one: the last `version` of the previous page.
     pub before: Option<i64>,
+    /// Also return the number of added and removed lines per changed file; defaults to false.
+    pub stat: bool,
     /// Compute missing digests; defaults to false.
     pub digest: bool,
 }
@@ -63,9 +65,55 @@ pub struct VersionRow {
     pub checkpoints: Vec<String>,
     /// The digest of its files in hexadecimal: equal trees have equal digests. Null if it was not computed yet.
     pub digest: Option<String>,
+    /// The changed files with their numbers of lines, if they were requested: at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stat: Vec<ChangedLines>,
+}
+
+/// The number of lines that a version changed in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChangedLines {
+    /// The path.
+    pub path: String,
+    /// `A` for added, `M` for modified, `D` for deleted, `m` for changed permission bits.
+    pub mark: char,
+    /// The number of added lines; null for a binary file.
+    pub added: Option<usize>,
+    /// The number of removed lines; null for a binary file.
+    pub removed: Option<usize>,
+}
+
+impl ChangedLines {
+    fn line(&self) -> String {
+        let lines = match (self.added, self.removed) {
+            (Some(added), Some(removed)) => format!("  +{added} -{removed}"),
+            _ => String::new(),
+        };
+        format!("\n        {} {}{lines}", self.mark, self.path)
+    }
 }
 
 impl VersionRow {
+    // The files that the version changed. The oldest one has no predecessor, and what another program overwrote is unknown.
+    fn count_lines(&mut self, sandbox: &Sandbox, path: Option<&str>, cancel: Cancel) -> Result<(), Error> {
+        let (before, paths) = (format!("v{}", self.version - 1), path.map(str::to_owned));
+        let of = format!("v{}", self.version);
+        let compared = match sandbox.versions().compare_until(&before, &of, paths.as_slice(), cancel) {
+            Ok(compared) => compared,
+            Err(Error::Invalid(_)) => return Ok(()),
+            Err(error) if error.fs_error() == Some(FsError::Unknown) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let files = compared.differences.iter().filter(|one| !one.is_directory).take(ROW_PATHS);
+        self.stat = files
+            .map(|one| {
+                let (added, removed) = compared.line_counts(one).unzip();
+                ChangedLines { path: one.path.clone(), mark: one.kind.mark(), added, removed }
+            })
+            .collect();
+        Ok(())
+    }
+
     pub(super) fn new(logged: LoggedVersion) -> Self {
         let made_by = logged.made_by();
         let LoggedVersion { version, run } = logged;
@@ -82,6 +130,7 @@ impl VersionRow {
             changes: paths().count(),
             checkpoints: version.labels,
             digest: version.digest,
+            stat: Vec::new(),
         }
     }
 
@@ -92,7 +141,11 @@ impl VersionRow {
         let paths = self.changed.join(" ");
         let more = self.changes.saturating_sub(self.changed.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let changed = if paths.is_empty() { String::new() } else { format!("\n        {paths}{more}") };
+        let changed = match self.stat.is_empty() {
+            false => self.stat.iter().map(ChangedLines::line).collect(),
+            true if paths.is_empty() => String::new(),
+            true => format!("\n        {paths}{more}"),
+        };
         let digest =
             self.digest.as_deref().map_or_else(String::new, |digest| format!("  {}", digest.get(..SHORT).unwrap_or(digest)));
         format!("{name:>6}{digest}{labels}  {what}{changed}")
@@ -110,7 +163,12 @@ impl Request for Log {
         if self.digest {
             sandbox.versions().add_digests(&mut logged, context.cancel())?;
         }
-        let versions: Vec<VersionRow> = logged.into_iter().map(VersionRow::new).collect();
+        let mut versions: Vec<VersionRow> = logged.into_iter().map(VersionRow::new).collect();
+        if self.stat {
+            for row in &mut versions {
+                row.count_lines(sandbox, path.as_deref(), context.cancel())?;
+            }
+        }
         let text = versions.iter().map(VersionRow::line).collect::<Vec<_>>().join("\n");
         let text = if text.is_empty() { "no changes yet".to_owned() } else { text };
         Ok(Answer::new(text, &VersionList { versions }))

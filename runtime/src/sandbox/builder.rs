@@ -526,7 +526,8 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
         quota.history = quota.history.min(limits.memory.0 / 8);
         quota.past = quota.past.min(limits.memory.0 / 32);
     }
-    let options = Database::options().durability(durability).quota(quota);
+    // A preset always has a budget for the past; an embedder may have none.
+    let options = Database::options().durability(durability).quota(quota).versions(limits.past.0 > 0);
     match path {
         Some(path) => options.path(path),
         None => options,

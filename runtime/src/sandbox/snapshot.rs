@@ -83,7 +83,7 @@ impl Sandbox {
     pub fn info(&self) -> Result<Summary, Error> {
         self.refuse_in_part("describe the sandbox")?;
         self.recorder.settle();
-        let reader = self.database.reader()?;
+        let reader = self.at.map_or_else(|| self.database.reader(), |version| self.database.reader_at(version))?;
         let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history, past } = reader.used()?;
         let Counts { files, directories, symlinks, keys, calls: runs, database_bytes, format } = reader.counts()?;
         Ok(Summary {

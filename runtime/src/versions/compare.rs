@@ -84,6 +84,21 @@ fn is_wanted(path: &str, paths: &[String]) -> bool {
     paths.is_empty() || paths.iter().any(|top| is_at_or_below(path, top))
 }
 
+/// Rejects a path that exists in neither state.
+pub(super) fn require_paths<A: Rows, B: Rows>(one: &View<A>, other: &View<B>, paths: &[String]) -> Result<(), Error> {
+    for path in paths {
+        let is_missing = |found: Result<(Node, FileType), FsError>| match found {
+            Ok(_) => Ok(false),
+            Err(FsError::NoEntry | FsError::NotDirectory) => Ok(true),
+            Err(source) => Err(failed("restore", path, source)),
+        };
+        if is_missing(one.find(ROOT_NODE, path, Last::NoFollow))? && is_missing(other.find(ROOT_NODE, path, Last::NoFollow))? {
+            return Err(failed("restore", path, FsError::NoEntry));
+        }
+    }
+    Ok(())
+}
+
 /// The paths to compare.
 pub(super) enum Where {
     /// At these paths, and below the marked ones: nothing else changed.

@@ -275,7 +275,9 @@ def test_what_cannot_be_configured_is_refused(tmp_path):
         ({"a b": {"command": "x"}}, "invalid server name"),
         ({"a": {"command": "/nonexistent/server"}}, "cannot start `/nonexistent/server`"),
         ({"a": {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no such model')"]}}, "it said: no such model"),
-        ({"a": {"url": "https://example.com/mcp"}}, "needs TLS"),
+        ({"a": {"url": "ftp://example.com/mcp"}}, "must begin with `https://` or `http://`"),
+        ({"a": {"url": "https://127.0.0.1:1/mcp"}}, "Connection refused"),
+        ({"a": {"url": "https://127.0.0.1:1/mcp", "ca": "/nonexistent.pem"}}, "cannot read the certificates in `/nonexistent.pem`"),
     ):
         with pytest.raises(SandliteError, match=said):
             Sandbox(tmp_path / "new.db", mcp_servers=servers)

@@ -52,8 +52,10 @@ CREATE TABLE skill_replaced (
 /// Creates the tables in a new database.
 pub(super) fn create(connection: &mut Connection) -> Result<()> {
     let format = |connection: &Connection| connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    if format(connection)? != 0 {
-        return Ok(());
+    match format(connection)? {
+        0 => {}
+        FORMAT => return Ok(()),
+        newer => return Err(unsupported(newer)),
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     // Another process may have created them first.
@@ -62,6 +64,11 @@ pub(super) fn create(connection: &mut Connection) -> Result<()> {
         transaction.pragma_update(None, "user_version", FORMAT)?;
     }
     transaction.commit()
+}
+
+fn unsupported(format: i64) -> rusqlite::Error {
+    let reason = format!("the catalog has format {format}, and this program supports {FORMAT}: use a newer version of it");
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB), Some(reason))
 }
 
 fn now() -> i64 {

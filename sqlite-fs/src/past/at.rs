@@ -13,6 +13,15 @@ use crate::kv::{KeyPage, Value};
 use crate::node::{Entry, FileType, Ino, Stat};
 use crate::rows::{self, INO_MAX, signed};
 
+/// The names of values that changed after a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedValues {
+    /// The keys.
+    pub keys: Vec<String>,
+    /// The sessions.
+    pub sessions: Vec<String>,
+}
+
 /// The version being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
@@ -448,6 +457,24 @@ pub(crate) fn keys_after(
     )?;
     let found = statement.query(params![after.filter(|after| *after > prefix).unwrap_or(prefix), after, at.first])?;
     Ok(crate::kv::page(found, prefix, most, bytes)?)
+}
+
+/// Returns the keys and the parts of sessions that later versions changed; `None` if another program may have changed others.
+pub(crate) fn changed_values(connection: &Connection, at: At) -> Result<Option<ChangedValues>, Fault> {
+    if at.visited.is_some() {
+        return Ok(None);
+    }
+    let mut changed = ChangedValues::default();
+    if at.tables.has(Table::Key) {
+        let mut statement = connection.prepare_cached("SELECT DISTINCT key FROM sandlite_past_kv NOT INDEXED WHERE id>=?1")?;
+        changed.keys = statement.query_map([at.first], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    }
+    if at.tables.has(Table::Session) {
+        let mut statement =
+            connection.prepare_cached("SELECT DISTINCT name FROM sandlite_past_session NOT INDEXED WHERE id>=?1")?;
+        changed.sessions = statement.query_map([at.first], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    }
+    Ok(Some(changed))
 }
 
 pub(crate) fn session(connection: &Connection, at: At, name: &str, part: &str) -> Result<Option<Vec<u8>>, Fault> {

@@ -1158,18 +1158,19 @@ class AsyncSandbox:
         return await _finish(_calls.call_action(self._native, name, arguments))
 
     async def log(
-        self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None, digest: bool = False
+        self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None, digest: bool = False, stat: bool = False
     ) -> list[Version]:
         """Returns the versions, newest first: each run that changed something created one. ``path`` selects those that changed
         it.
 
-        ``digest`` computes the digest of each version's files. Equal trees have equal digests.
+        ``digest`` computes the digest of each version's files. Equal trees have equal digests. ``stat`` counts the lines that each
+        version added to and removed from its files.
 
         >>> await box.write_file("/plan", "A")
         >>> [(version.command, version.changed) for version in await box.log("/plan")]
         [('write_file /plan', ['/plan'])]
         """
-        return await _finish(_calls.log(self._native, path, limit, before, digest))
+        return await _finish(_calls.log(self._native, path, limit, before, digest, stat))
 
     async def diff(
         self, start: Union[str, int], end: Union[str, int] = "HEAD", paths: Sequence[str] = (), *, names_only: bool = False

@@ -483,9 +483,9 @@ def history(
 
 
 def log(
-    box: _native.Sandbox, path: Optional[str], limit: int, before: Optional[int], digest: bool
+    box: _native.Sandbox, path: Optional[str], limit: int, before: Optional[int], digest: bool, stat: bool
 ) -> Call[list[Version]]:
-    request = {"path": path, "limit": limit, "before": before, "digest": digest}
+    request = {"path": path, "limit": limit, "before": before, "digest": digest, "stat": stat}
     return _act(box, "log", request, lambda answer: [_results.Version(**version) for version in answer["versions"]])
 
 

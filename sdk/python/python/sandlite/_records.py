@@ -357,6 +357,8 @@ class Version:
     checkpoints: list[str]
     #: The digest of its files: equal trees have equal digests. ``None`` if it was not computed yet.
     digest: Optional[str]
+    #: The changed files with their numbers of lines (``path``, ``mark``, ``added``, ``removed``), if ``stat`` was set.
+    stat: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -1157,18 +1157,19 @@ class Sandbox:
         return _finish(_calls.call_action(self._native, name, arguments))
 
     def log(
-        self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None, digest: bool = False
+        self, path: Optional[str] = None, *, limit: int = 20, before: Optional[int] = None, digest: bool = False, stat: bool = False
     ) -> list[Version]:
         """Returns the versions, newest first: each run that changed something created one. ``path`` selects those that changed
         it.
 
-        ``digest`` computes the digest of each version's files. Equal trees have equal digests.
+        ``digest`` computes the digest of each version's files. Equal trees have equal digests. ``stat`` counts the lines that each
+        version added to and removed from its files.
 
         >>> box.write_file("/plan", "A")
         >>> [(version.command, version.changed) for version in box.log("/plan")]
         [('write_file /plan', ['/plan'])]
         """
-        return _finish(_calls.log(self._native, path, limit, before, digest))
+        return _finish(_calls.log(self._native, path, limit, before, digest, stat))
 
     def diff(
         self, start: Union[str, int], end: Union[str, int] = "HEAD", paths: Sequence[str] = (), *, names_only: bool = False
