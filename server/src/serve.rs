@@ -66,6 +66,7 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
         return Err(Error::NotLoopback(address));
     }
     let hosts = Arc::new(Hosts::new(&config.hosts));
+    problem::log_faults(config.log, Arc::clone(&reports.line));
     let app = App::new(config, host)?;
     let key = first_key(&app)?;
     app.recover()?;
