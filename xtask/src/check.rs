@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::run::{cargo, step};
-use crate::{Outcome, guests, skillbox, skips, wheel};
+use crate::{Outcome, guests, openapi, skillbox, skips, wheel};
 
 /// `cargo xtask test`: stops at the first check that fails.
 pub(crate) fn run() -> Outcome {
@@ -19,6 +19,8 @@ pub(crate) fn run() -> Outcome {
     tests()?;
     step("documentation");
     documentation()?;
+    step("the server's document");
+    openapi::check_briefly()?;
     step("Skillbox's own programs");
     skillbox::run_if_there()?;
     step("Python package");
