@@ -120,7 +120,7 @@ impl Servers {
     /// Returns [`Error::Invalid`] if there is no such server, [`Error::Server`] if it cannot be asked, [`Error::Sandbox`] if the sandbox refuses.
     pub fn confirm(&self, sandbox: &Sandbox, name: &str) -> Result<(), Error> {
         let Some(live) = self.0.iter().find(|live| live.server.name == name) else {
-            return Err(Error::Invalid(format!("there is no server `{name}`")));
+            return Err(Error::Invalid(format!("unknown server `{name}`")));
         };
         let looked = runtime()?.block_on(live.look(true));
         looked.map_err(|reason| Error::Server { name: name.to_owned(), reason })?;
