@@ -57,7 +57,7 @@ fn request(program: &Path, phases: &str, examples: &str) -> Outcome {
         &format!("http://{address}"),
     ]);
     schemathesis.args(["--header", &format!("Authorization: Bearer {key}"), "--checks", CHECKS, "--max-examples", examples]);
-    schemathesis.args(["--phases", phases, "--workers", "2", "--continue-on-failure", "--no-shrink", "--request-timeout", "60"]);
+    schemathesis.args(["--phases", phases, "--continue-on-failure", "--no-shrink", "--request-timeout", "60"]);
     schemathesis.args(["--suppress-health-check", "all", "--warnings", "off", "--seed", "1"]);
     run(&mut schemathesis, "remove `target/openapi-venv` to install it again")
 }
