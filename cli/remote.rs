@@ -242,7 +242,7 @@ impl Remote<'_> {
             KvVerb::Get { key } => {
                 let found = self.act("kv_get", &json!({ "key": key }))?;
                 if found["found"] != true {
-                    self.printer.error(&anyhow::anyhow!("there is no key `{key}`"));
+                    self.printer.error(&anyhow::anyhow!("unknown key `{key}`"));
                     return Ok(Code::Failure);
                 }
                 let whole = json!([found["value"]]);
@@ -258,7 +258,7 @@ impl Remote<'_> {
                 let mut code = Code::Success;
                 for key in keys {
                     if self.act("kv_delete", &json!({ "key": key }))?["found"] != true {
-                        self.printer.error(&anyhow::anyhow!("there is no key `{key}`"));
+                        self.printer.error(&anyhow::anyhow!("unknown key `{key}`"));
                         code = Code::Failure;
                     }
                 }

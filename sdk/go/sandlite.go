@@ -381,7 +381,15 @@ type TenantUsage struct {
 	Bytes        int64            `json:"bytes"`
 	FuelThisHour uint64           `json:"fuel_this_hour"`
 	RunsThisHour int64            `json:"runs_this_hour"`
+	Hours        []HourUsage      `json:"hours"`
 	Limits       map[string]int64 `json:"limits"`
+}
+
+// HourUsage is what a tenant used in one hour.
+type HourUsage struct {
+	At   string `json:"at"`
+	Fuel uint64 `json:"fuel"`
+	Runs int64  `json:"runs"`
 }
 
 // Usage returns what the tenant uses.

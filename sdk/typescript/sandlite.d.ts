@@ -291,7 +291,7 @@ export class Client {
   constructor(baseUrl: string, apiKey?: string, options?: ClientOptions);
   health(how?: How): Promise<void>;
   whoami(how?: How): Promise<{ tenant: string; role: string; key: string; view: string | null }>;
-  usage(how?: How): Promise<{ sandboxes: number; bytes: number; fuel_this_hour: number; runs_this_hour: number; limits: Record<string, number> }>;
+  usage(how?: How): Promise<{ sandboxes: number; bytes: number; fuel_this_hour: number; runs_this_hour: number; hours: { at: string; fuel: number; runs: number }[]; limits: Record<string, number> }>;
   listKeys(how?: How): Promise<any[]>;
   createKey(fields: { role: "admin" | "publisher" | "consumer"; name?: string; view?: string; expires?: string }, how?: How): Promise<{ id: string; key: string }>;
   revokeKey(id: string, how?: How): Promise<void>;

@@ -72,6 +72,7 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
         (None, Some(_)) => return Err(Error::HalfTls("`tls-key` without `tls-cert`")),
     };
     let hosts = Arc::new(Hosts::new(&config.hosts, config.scheme()));
+    problem::log_faults(config.log, Arc::clone(&reports.line));
     let app = App::new(config, host)?;
     let key = first_key(&app)?;
     app.recover()?;

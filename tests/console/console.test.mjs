@@ -28,6 +28,8 @@ await client.registerSkill(readFileSync(zip));
 const manifest = ["---", "name: hostile", "version: 1.0.0", `description: '${HOSTILE}'`, "lang: python", "input_schema:", "  type: object", "  required: [text]", "  properties:", `    text: {type: string, description: '${HOSTILE}', title: '${HOSTILE}'}`, "    count: {type: integer, default: 2}", "    kind: {enum: [one, two]}", "---", "", `# ${HOSTILE}`, "", `[link](${SCHEME}) \`${HOSTILE}\``, "", `- ${HOSTILE}`].join("\n");
 const script = ["import json, os", "data = json.loads(os.environ['SANDBOX_INPUT'])", `print('''${HOSTILE}''')`, "json.dump({'got': data, 'html': '''" + HOSTILE + "'''}, open(os.environ['SANDBOX_OUTPUT'], 'w'))", "open(os.environ['SANDBOX_FILES_DIR'] + 'a<b>.txt', 'w').write('artifact')"].join("\n");
 await client.registerSkill(zipped({ "SKILL.md": manifest, "main.py": script }));
+// The name of a key.
+await fetch(`${url}/v1/keys`, { method: "POST", headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" }, body: JSON.stringify({ role: "consumer", name: HOSTILE }) });
 
 const context = await chromium.launchPersistentContext(profile, { executablePath: process.env.CHROMIUM, headless: true, args: flags, acceptDownloads: true, viewport: { width: 1280, height: 860 } });
 const complaints = [];
@@ -37,7 +39,8 @@ page.on("pageerror", (error) => complaints.push(String(error)));
 // What is refused on purpose (a wrong key, a file that has changed) is in the browser's own log, too.
 page.on("console", (message) => message.type() === "error" && !/status of (401|412)/.test(message.text()) && complaints.push(message.text()));
 page.on("request", (request) => !request.url().startsWith(url) && !/^(data|blob):/.test(request.url()) && foreign.push(request.url()));
-page.setDefaultTimeout(15_000);
+// A machine that builds at the same time is slow.
+page.setDefaultTimeout(60_000);
 
 const tests = [];
 const test = (name, work) => tests.push([name, work]);
@@ -215,6 +218,9 @@ test("a skill runs from a form, with logs and artifacts", async () => {
 test("an admin makes and revokes keys", async () => {
   await nav("Account");
   await page.getByRole("img", { name: /Storage/ }).waitFor();
+  await page.getByRole("img", { name: /Fuel of 24 hours: [1-9]/ }).waitFor();
+  assert.equal(await page.locator(".chart rect").count(), 24);
+  await page.getByText("Requests per second of a key").waitFor();
   await button("New key").click();
   await asked("Name").fill("guest");
   await dialog().getByRole("button", { name: "Create" }).click();
@@ -257,6 +263,16 @@ test("markup in names, contents, outputs and skills stays text", async () => {
   await page.getByRole("link", { name: "hostile" }).click();
   await page.getByRole("region", { name: "Instructions" }).waitFor();
   assert.equal(await page.locator("main script, main svg[onload], main img[onerror], a[href^=javascript]").count(), 0);
+  await nav("Runs");
+  await page.getByRole("link", { name: "hostile" }).first().click();
+  await page.getByRole("heading", { name: "Logs" }).waitFor();
+  assert.equal(await page.locator("main script, main svg[onload], main img[onerror], a[href^=javascript]").count(), 0);
+  // A path in the audit log.
+  await fetch(`${url}/v1/files/${encodeURIComponent(HOSTILE)}`, { method: "DELETE", headers: { Authorization: `Bearer ${key}` } });
+  await nav("Account");
+  await page.getByRole("button", { name: `Revoke ${HOSTILE}` }).waitFor();
+  await page.getByText(/DELETE .*\/files\/.*onerror/).first().waitFor();
+  assert.equal(await page.locator("main script, main svg[onload], main img[onerror], a[href^=javascript]").count(), 0);
   assert.equal(await page.evaluate(() => window.hurt), undefined);
 });
 
@@ -297,6 +313,8 @@ test("it fits a phone and the dark", async () => {
     await page.locator(content).first().waitFor();
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(wide <= 0, `${place} is ${wide} pixels too wide`);
+    const small = await page.evaluate(() => [...document.querySelectorAll("main svg text")].map((text) => text.getBoundingClientRect().height).filter((height) => height < 8));
+    assert.deepEqual(small, [], `${place} has texts that are too small`);
     await shot(`phone-dark-${place.replaceAll("/", "-").replace(box.id, "box")}`);
   }
   const [back, ink] = await page.evaluate(() => [getComputedStyle(document.documentElement).backgroundColor, getComputedStyle(document.documentElement).color]);

@@ -1,7 +1,8 @@
 //! The console in a real browser: `tests/console/console.test.mjs` clicks through it.
 //!
-//! It needs `node`, Chromium (the variable `CHROMIUM`, or `/usr/bin/chromium`) and the npm package `playwright-core`, looked for below
-//! the directory that the variable `PLAYWRIGHT_CORE` names and in `node_modules` of the repository.
+//! It needs `node`, Chromium (the variable `CHROMIUM`, or `/usr/bin/chromium`) and the npm package `playwright-core`, looked for in
+//! the directory that the variable `PLAYWRIGHT_CORE` names, in `target/playwright`, where `.ci/run` installs it, and in `node_modules` of the
+//! repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,10 +13,13 @@ use super::skipped::skip;
 
 fn playwright() -> Option<PathBuf> {
     let named = std::env::var_os("PLAYWRIGHT_CORE").map(PathBuf::from);
-    let places = named.into_iter().chain([Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/playwright-core")]);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("playwright");
+    let installed =
+        [target.as_path(), Path::new(env!("CARGO_MANIFEST_DIR"))].map(|place| place.join("node_modules/playwright-core"));
+    let places = named.into_iter().chain(installed);
     let found = places.map(|place| place.join("index.mjs")).find(|file| file.exists());
     if found.is_none() {
-        skip("playwright-core is not installed; name its directory in PLAYWRIGHT_CORE");
+        skip("playwright-core is not installed; run `npm install --prefix target/playwright playwright-core`");
     }
     found
 }

@@ -23,13 +23,16 @@ fn every_acknowledged_write_survives_a_server_that_is_killed() {
             made.json()["id"].as_str().unwrap().to_owned()
         })
         .collect();
+    let fields = json!({ "name": "endless", "description": "d", "lang": "bash", "code": "sleep 1000" });
+    server.post("/v1/skills/from-fields", &fields).expect(201);
+    let begun: Mutex<Vec<String>> = Mutex::default();
     let acknowledged: Mutex<BTreeMap<(usize, String), String>> = Mutex::default();
     let made: Mutex<Vec<String>> = Mutex::default();
     for cycle in 0..cycles {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for (client, id) in ids.iter().enumerate() {
-                let (server, stop, acknowledged, made) = (&server, &stop, &acknowledged, &made);
+                let (server, stop, acknowledged, made, begun) = (&server, &stop, &acknowledged, &made, &begun);
                 scope.spawn(move || {
                     let mut number = 0;
                     while !stop.load(Ordering::Relaxed) {
@@ -44,6 +47,13 @@ fn every_acknowledged_write_survives_a_server_that_is_killed() {
                         };
                         if answer.is_some_and(|status| status < 300) {
                             acknowledged.lock().unwrap().insert((client, name), content);
+                        }
+                        if number == 1
+                            && let Some(answer) =
+                                server.try_answer("POST", "/v1/executions", br#"{"skill":"endless","async":true}"#)
+                            && answer.status == 202
+                        {
+                            begun.lock().unwrap().push(answer.json()["execution_id"].as_str().unwrap().to_owned());
                         }
                         if number % 10 == 0
                             && let Some(answer) = server.try_answer("POST", "/v1/sandboxes", b"{}")
@@ -63,13 +73,25 @@ fn every_acknowledged_write_survives_a_server_that_is_killed() {
             stop.store(true, Ordering::Relaxed);
         });
         server.restart();
-        for ((client, name), content) in acknowledged.lock().unwrap().iter() {
+        // Those of this cycle, and of every cycle after the last one.
+        let is_new = |name: &str| cycle + 1 == cycles || name.starts_with(&format!("c{cycle}-"));
+        for ((client, name), content) in acknowledged.lock().unwrap().iter().filter(|((_, name), _)| is_new(name)) {
             let found = server.get(&format!("/v1/sandboxes/{}/files/{name}", ids[*client]));
             assert_eq!((found.status, found.text()), (200, content.clone()), "cycle {cycle}: {name}");
         }
         for id in made.lock().unwrap().drain(..) {
             server.get(&format!("/v1/sandboxes/{id}")).expect(200);
             server.delete(&format!("/v1/sandboxes/{id}")).expect(204);
+        }
+        // A run that was under way is recorded as interrupted: of a skill and of a sandbox.
+        for id in begun.lock().unwrap().drain(..) {
+            let run = server.get(&format!("/v1/executions/{id}")).expect(200).json();
+            assert_eq!((&run["status"], &run["error"]), (&json!("failed"), &json!("interrupted: the server was stopped")));
+        }
+        assert_eq!(server.get("/v1/executions?status=running").expect(200).json()["items"], json!([]));
+        for id in &ids {
+            let rows = server.post(&format!("/v1/sandboxes/{id}/actions/history"), &json!({ "limit": 5 })).expect(200).json();
+            assert!(rows["runs"].as_array().unwrap().iter().all(|run| run["status"] != "running"), "{rows}");
         }
         // Nothing stays locked: each sandbox can be written at once.
         for id in &ids {

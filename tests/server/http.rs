@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ pub(crate) struct Server {
     pub(crate) key: String,
     directory: tempfile::TempDir,
     settings: Vec<String>,
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 /// An answer: status, head in lower case, body.
@@ -57,7 +59,7 @@ pub(crate) fn sandlite(args: &[&str], directory: &Path) -> Command {
     command
 }
 
-fn start(directory: &Path, settings: &[String]) -> (Child, SocketAddr, Option<String>) {
+fn start(directory: &Path, settings: &[String], log: &Arc<Mutex<Vec<String>>>) -> (Child, SocketAddr, Option<String>) {
     let mut args = vec!["serve", "--data", "data", "--listen", "127.0.0.1:0", "--set", "log=off"];
     args.extend(settings.iter().flat_map(|setting| ["--set", setting.as_str()]));
     let mut command = sandlite(&args, directory);
@@ -70,8 +72,9 @@ fn start(directory: &Path, settings: &[String]) -> (Child, SocketAddr, Option<St
         key = key.take().or_else(|| line.split_once("not shown again: ").map(|(_, key)| key.trim().to_owned()));
         line.split_once("listening on ")?.1.rsplit_once("//")?.1.trim().parse().ok()
     });
-    // Nobody reads what else it says; the pipe must not fill.
-    std::thread::spawn(move || lines.for_each(drop));
+    // The pipe must not fill.
+    let log = Arc::clone(log);
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| log.lock().unwrap().push(line)));
     (child, address.unwrap_or_else(|| panic!("the server did not start: {said}")), key)
 }
 
@@ -80,8 +83,9 @@ impl Server {
     pub(crate) fn start(settings: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let (child, address, key) = start(directory.path(), &settings);
-        Self { child, address, key: key.unwrap(), directory, settings }
+        let log = Arc::default();
+        let (child, address, key) = start(directory.path(), &settings, &log);
+        Self { child, address, key: key.unwrap(), directory, settings, log }
     }
 
     /// Kills it, as a power cut does, and starts it again on the same data.
@@ -99,7 +103,7 @@ impl Server {
     /// Starts it again on the same data.
     pub(crate) fn restart(&mut self) {
         self.child.wait().unwrap();
-        let (child, address, key) = start(self.directory.path(), &self.settings);
+        let (child, address, key) = start(self.directory.path(), &self.settings, &self.log);
         assert_eq!(key, None);
         (self.child, self.address) = (child, address);
     }
@@ -159,21 +163,29 @@ impl Server {
         self.try_send(method, path, body.to_string().as_bytes())
     }
 
-    /// Files of the data directory whose names have this part.
-    pub(crate) fn files_named(&self, part: &str) -> Vec<String> {
+    /// What it has written to standard error since it listens.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Files and directories below the data directory.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let (mut found, mut left) = (Vec::new(), vec![self.directory.path().to_owned()]);
         while let Some(directory) = left.pop() {
             for entry in std::fs::read_dir(directory).unwrap().flatten() {
                 if entry.path().is_dir() {
                     left.push(entry.path());
                 }
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if name.contains(part) {
-                    found.push(name);
-                }
+                found.push(entry.path());
             }
         }
         found
+    }
+
+    /// Files of the data directory whose names have this part.
+    pub(crate) fn files_named(&self, part: &str) -> Vec<String> {
+        let names = self.paths().into_iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        names.filter(|name| name.contains(part)).collect()
     }
 
     /// A request of the first key.

@@ -3,7 +3,9 @@
 mod clients;
 mod console;
 mod crash;
+mod door;
 mod http;
+mod routes;
 mod sandboxes;
 mod skillbox;
 #[path = "../support/skipped.rs"]

@@ -1,6 +1,7 @@
 //! Skillbox's `/v1`: what its own clients rely on, what is refused, and what nobody else can see (T-NET-05 to T-NET-07).
 
 mod files;
+mod retention;
 mod sessions;
 mod skills;
 mod tenants;
@@ -177,6 +178,30 @@ fn a_run_that_nobody_waits_for_can_be_followed_and_cancelled() {
     assert_eq!((&result["status"], &result["error"]), (&json!("failed"), &json!("execution was cancelled")));
     assert_eq!(server.get("/v1/executions/none/events").status, 404);
     assert_eq!(server.delete("/v1/executions/none").status, 404);
+}
+
+#[test]
+fn a_queue_that_is_full_is_answered_with_when_to_come_back_and_nothing_has_begun() {
+    let server = Server::start(&["concurrent=1", "concurrent-of-tenant=1", "queue-of-tenant=1"]);
+    server.push(&skill("endless", "1.0.0", ENDLESS)).expect(201);
+    let (running, waiting) = (server.begin("endless"), server.begin("endless"));
+    for body in [json!({ "skill": "endless", "async": true }), json!({ "skill": "endless" })] {
+        let refused = server.post("/v1/executions", &body);
+        assert_eq!((refused.error(), refused.header("retry-after")), ((429, "limit_exceeded".to_owned()), Some("1")), "{body}");
+    }
+    let listed = server.get("/v1/executions").expect(200).json();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 2, "{listed}");
+    // Another tenant has a queue of its own.
+    let other = server.key_of("other", "publisher");
+    server.push_as(&other, &skill("echo", "1.0.0", ECHO)).expect(201);
+    let theirs = server.send("POST /v1/executions", Some(&other), &[], br#"{"skill":"echo","async":true}"#).expect(202).json();
+    // The one that waits ends at once, not when its turn comes.
+    for id in [&waiting, &running] {
+        server.delete(&format!("/v1/executions/{id}")).expect(204);
+        assert_eq!(server.events(id).pop().unwrap().1["error"], "execution was cancelled");
+    }
+    let path = format!("GET /v1/executions/{}/events", theirs["execution_id"].as_str().unwrap());
+    assert!(server.send(&path, Some(&other), &[], b"").expect(200).text().contains("\"status\":\"success\""));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::run::{cargo, root, step};
-use crate::{Outcome, guests, package, skillbox, skips, wheel};
+use crate::{Outcome, guests, openapi, package, skillbox, skips, wheel};
 
 /// `cargo xtask test`: stops at the first check that fails.
 pub(crate) fn run() -> Outcome {
@@ -25,6 +25,8 @@ pub(crate) fn run() -> Outcome {
     tests()?;
     step("documentation");
     documentation()?;
+    step("the server's document");
+    openapi::check_briefly()?;
     step("Skillbox's own programs");
     skillbox::run_if_there()?;
     step("Python package");

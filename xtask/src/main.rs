@@ -48,7 +48,7 @@ Usage: cargo xtask <command>
   wasi-testsuite DIR
             run the public tests of preview1 with `sandlite wasm`; DIR is a checkout with the compiled modules
   openapi [EXAMPLES]
-            requests made from the server's document by Schemathesis, against the running server
+            send requests made from the server's OpenAPI document by Schemathesis to a running server
   skillbox DIR
             Skillbox's own example programs against `sandlite serve`; DIR is a checkout of devs-group/skillbox
   docs      rewrite the generated pages in docs/reference and the copies of Rust blocks for the tests

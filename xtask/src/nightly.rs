@@ -3,24 +3,27 @@
 use std::process::Command;
 
 use crate::run::{cargo, run, step};
-use crate::{Outcome, attack, check, cpython_tests, dist, embed, guests, package};
+use crate::{Outcome, attack, check, cpython_tests, dist, embed, guests, openapi, package};
 
 /// What the tests skip unless one of these is set.
-const WANTED: [(&str, &str); 6] = [
+const WANTED: [(&str, &str); 7] = [
     ("SANDLITE_PYTHON_SCI", "1"),
     ("SANDLITE_MCP_CLIENTS", "1"),
     ("SANDLITE_MCP_SERVERS", "1"),
     ("SANDLITE_INTEROP", "1"),
     ("SANDLITE_SDK_FRAMEWORKS", "1"),
     ("SANDLITE_SOAK_SECONDS", "120"),
+    // Kills of the server.
+    ("SANDLITE_CYCLES", "100"),
 ];
 
 /// The parts, in order. Each can be run alone.
-const PARTS: [(&str, &str, fn() -> Outcome); 8] = [
+const PARTS: [(&str, &str, fn() -> Outcome); 9] = [
     ("scientific", "installing the scientific Python", || guests::run(&["--python-sci".to_owned()])),
     ("cpython", "CPython's own tests", || cpython_tests::cpython_tests(&[])),
     ("files", "hostile files", || attack::attack(&["files".to_owned()])),
     ("kills", "10 000 kills", || attack::attack(&["kills".to_owned()])),
+    ("openapi", "requests made from the server's document", || openapi::check(&[])),
     ("package", "building every crate from its package", || package::run_package(&["--verify".to_owned()])),
     ("embed", "a project outside the repository", embed::run_embed),
     ("dist", "everything that is distributed", || dist::run_dist(&[])),

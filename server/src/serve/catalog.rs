@@ -8,6 +8,7 @@ mod executions;
 mod files;
 mod idempotency;
 mod keys;
+mod retention;
 mod sandboxes;
 mod schema;
 mod sessions;
@@ -25,6 +26,7 @@ pub(crate) use files::{FileFilter, FileRow};
 pub(crate) use idempotency::{Begun, KeptAnswer};
 pub(crate) use keys::NewKey;
 pub use keys::{KeyRow, Role};
+pub(crate) use retention::Kept;
 pub(crate) use sandboxes::{SandboxRow, Taken};
 pub(crate) use spent::HOUR;
 

@@ -59,6 +59,14 @@ pub struct Config {
     pub session_idle: Duration,
     /// How long the address of an artifact works.
     pub artifact_time: Duration,
+    /// How long executions and their artifacts are kept.
+    pub execution_age: Duration,
+    /// Executions of one tenant that are kept.
+    pub executions_of_tenant: u64,
+    /// Bytes of one tenant's artifacts that are kept.
+    pub artifact_bytes_of_tenant: u64,
+    /// How often what is not kept is removed.
+    pub sweep: Duration,
     /// How long runs have to end when the server is stopped.
     pub grace: Duration,
     /// Whether a line is written for each request, and how.
@@ -222,6 +230,22 @@ pub static SETTINGS: &[Setting] = &[
         config.artifact_time = time(text)?;
         Ok(())
     }),
+    setting!("execution-age", None, "720h", "How long executions and their artifacts are kept", |config, text| {
+        config.execution_age = time(text)?;
+        Ok(())
+    }),
+    setting!("executions-of-tenant", None, "10000", "Executions of one tenant that are kept", |config, text| {
+        config.executions_of_tenant = number(text)?;
+        Ok(())
+    }),
+    setting!("artifact-bytes-of-tenant", None, "10GB", "Bytes of one tenant's artifacts that are kept", |config, text| {
+        config.artifact_bytes_of_tenant = bytes(text)?;
+        Ok(())
+    }),
+    setting!("sweep", None, "30s", "How often old executions, files and sessions are removed", |config, text| {
+        config.sweep = time(text)?.max(Duration::from_secs(1));
+        Ok(())
+    }),
     setting!("grace", None, "10s", "How long runs have to end when the server stops", |config, text| {
         config.grace = time(text)?;
         Ok(())
@@ -303,6 +327,10 @@ impl Config {
             open_sandboxes: 0,
             session_idle: Duration::ZERO,
             artifact_time: Duration::ZERO,
+            execution_age: Duration::ZERO,
+            executions_of_tenant: 0,
+            artifact_bytes_of_tenant: 0,
+            sweep: Duration::ZERO,
             grace: Duration::ZERO,
             log: Log::Text,
             otlp: None,

@@ -218,7 +218,8 @@ pub(super) fn document() -> Value {
 
 fn content(body: Body) -> Option<Value> {
     let schema = |name: &str| json!({ "schema": { "$ref": format!("#/components/schemas/{name}") } });
-    let events = json!({ "schema": { "type": "string", "description": "Server-sent events." } });
+    // Programs disagree whether the schema is that of the whole text or of one event.
+    let events = json!({ "schema": { "description": "Server-sent events." } });
     Some(match body {
         Body::Nothing => return None,
         Body::Json(name) => json!({ "application/json": schema(name) }),
@@ -239,7 +240,7 @@ fn operation(route: &Route) -> Value {
             ("limit", kind) => json!({ "type": kind, "minimum": 1, "maximum": 200 }),
             (_, kind) => json!({ "type": kind }),
         };
-        json!({ "name": parameter.name, "in": parameter.place, "required": false, "schema": schema, "description": parameter.description })
+        json!({ "name": parameter.name, "in": parameter.place, "required": parameter.name == "X-Session-ID", "schema": schema, "description": parameter.description })
     }));
     let mut responses = Map::new();
     for (status, body) in route.answers {
@@ -253,7 +254,7 @@ fn operation(route: &Route) -> Value {
     let common: &[u16] = match (needs_key, changes) {
         (false, _) => &[400, 403],
         (true, false) => &[400, 401, 403, 409, 429, 503],
-        (true, true) => &[400, 401, 403, 409, 413, 422, 429, 503],
+        (true, true) => &[400, 401, 403, 408, 409, 413, 422, 429, 503],
     };
     for status in common.iter().chain(route.problems) {
         let reason = http::StatusCode::from_u16(*status).ok().and_then(|status| status.canonical_reason()).unwrap_or("Problem");

@@ -1,11 +1,33 @@
 //! The response to a request that was not done: a status, a stable code, and a sentence.
 //!
-//! The body is Skillbox's: `{"error": code, "message": text, "details"?: any}`.
+//! The body is Skillbox's: `{"error": code, "message": text, "details"?: any}`. The causes of a fault of the server name its files and tables:
+//! they are written to the log under an id, and the response has only the id.
+
+use std::sync::{Arc, OnceLock};
 
 use axum::response::{IntoResponse, Response};
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
+
+use super::Log;
+use super::catalog::new_id;
+use super::clock::{now, rfc3339};
+
+/// Writes one line of the log.
+type Line = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Where faults are written, set once by the server of this process.
+static FAULTS: OnceLock<(Log, Line)> = OnceLock::new();
+
+/// Writes faults to a log from now on, even if requests are not logged. The first caller in a process counts.
+pub(super) fn log_faults(form: Log, line: Line) {
+    let _ = FAULTS.set((form, line));
+}
+
+/// The id of the fault that a response reports, for the line of its request in the log.
+#[derive(Clone, Debug)]
+pub(super) struct FaultId(pub(super) String);
 
 /// A request that was not done.
 #[derive(Debug)]
@@ -19,11 +41,13 @@ pub(crate) struct Problem {
     pub(crate) details: Option<Value>,
     /// Seconds after which to try again.
     pub(crate) retry_after: Option<u64>,
+    /// The id of a fault of the server in its log.
+    pub(crate) fault: Option<String>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), details: None, retry_after: None }
+        Self { status, code, message: message.into(), details: None, retry_after: None, fault: None }
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -52,9 +76,19 @@ impl Problem {
         Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, "limit_exceeded", message) }
     }
 
+    /// A fault of the server: its causes go to the log under an id, and the response has the id.
     pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
         let causes: Vec<String> = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect();
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", causes.join(": "))
+        let (id, causes) = (new_id(), causes.join(": "));
+        if let Some((form, line)) = FAULTS.get() {
+            match form {
+                Log::Json => line(&json!({ "at": rfc3339(now()), "fault": id, "error": causes }).to_string()),
+                Log::Text | Log::Off => line(&format!("fault {id}: {causes}")),
+            }
+        }
+        let message = format!("internal error: the server's log has the details under `{id}`");
+        let problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message);
+        Self { fault: Some(id), ..problem }
     }
 
     pub(crate) fn with_details(mut self, details: Value) -> Self {
@@ -75,6 +109,9 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = (self.status, axum::Json(self.body())).into_response();
+        if let Some(id) = self.fault {
+            response.extensions_mut().insert(FaultId(id));
+        }
         let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -153,5 +190,23 @@ impl From<axum::extract::rejection::JsonRejection> for Problem {
             }
             _ => Self::bad_request(format!("invalid body: {}", rejection.body_text())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_causes_of_a_fault_are_not_in_its_response() {
+        let error = std::io::Error::other("cannot open /srv/data/tenants/secret.db");
+        let (first, second) = (Problem::from(error), Problem::from(rusqlite::Error::InvalidPath("/srv/data/catalog.db".into())));
+        for problem in [&first, &second] {
+            let body = problem.body().to_string();
+            assert!(!body.contains("/srv") && body.contains(problem.fault.as_deref().unwrap()), "{body}");
+        }
+        assert_ne!(first.fault, second.fault);
+        let response = first.into_response();
+        assert!(response.extensions().get::<FaultId>().is_some());
     }
 }

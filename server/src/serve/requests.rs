@@ -11,7 +11,7 @@ use http::{HeaderValue, StatusCode};
 
 use super::app::App;
 use super::catalog::new_id;
-use super::problem::Problem;
+use super::problem::{FaultId, Problem};
 use super::traces::within;
 use super::{Log, clock};
 use crate::http::{Hosts, only};
@@ -67,14 +67,21 @@ pub(super) async fn pass(State(door): State<Door>, mut request: Request, next: N
     }
     door.app.metrics().request(method.as_str(), &route, status, time);
     let milliseconds = time.as_secs_f64() * 1000.0;
+    let fault = response.extensions().get::<FaultId>().map(|fault| fault.0.clone());
     match door.app.config().log {
         Log::Off => {}
-        Log::Text => (door.line)(&format!("{method} {route} {status} {milliseconds:.1} ms {id}")),
+        Log::Text => {
+            let fault = fault.map(|fault| format!(" fault {fault}")).unwrap_or_default();
+            (door.line)(&format!("{method} {route} {status} {milliseconds:.1} ms {id}{fault}"));
+        }
         Log::Json => {
             let at = clock::rfc3339(clock::now());
-            let line = serde_json::json!({
+            let mut line = serde_json::json!({
                 "at": at, "method": method.as_str(), "route": route, "status": status, "ms": milliseconds, "request_id": id,
             });
+            if let (Some(fault), Some(fields)) = (fault, line.as_object_mut()) {
+                fields.insert("fault".to_owned(), fault.into());
+            }
             (door.line)(&line.to_string());
         }
     }

@@ -25,6 +25,7 @@ use super::problem::Problem;
 use lifecycle::remove;
 
 pub(crate) use actions::offered;
+pub(crate) use files::Download;
 pub(crate) use input::{bytes, query};
 pub(crate) use lifecycle::named;
 pub(crate) use opened::Opened;
@@ -111,6 +112,7 @@ pub(super) async fn expire(app: App, freed: Arc<dyn Fn() + Send + Sync>) {
 fn forget_old(app: &App) -> Result<(), Problem> {
     app.catalog().forget_spent()?;
     app.catalog().forget_answers()?;
+    app.opened().jobs.forget_old();
     for tenant in app.catalog().tenant_names()? {
         opened::sweep(app, &tenant)?;
     }

@@ -11,15 +11,15 @@ mod events;
 mod executions;
 mod files;
 mod live;
+mod patterns;
 mod pieces;
+mod retention;
 mod sessions;
 mod shell;
 mod shells;
 mod skills;
 mod store;
 mod versions;
-
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -30,8 +30,6 @@ use super::app::App;
 
 /// Why an execution that was running when the server ended has no result.
 const INTERRUPTED: &str = "interrupted: the server was stopped";
-/// How often it is looked for sessions that nobody uses.
-const SWEEP: Duration = Duration::from_secs(30);
 
 /// What is true while the server runs: executions under way, and the open sandboxes of sessions.
 #[derive(Default)]
@@ -88,19 +86,22 @@ pub(super) fn open_routes() -> Router<App> {
     Router::new().route(artifacts::ROUTE, get(artifacts::download))
 }
 
-/// Stores and closes the sandboxes of sessions that nobody uses, for ever.
+/// Removes what is not kept, and stores and closes the sandboxes of sessions that nobody uses, for ever.
 pub(super) async fn expire(app: App) {
-    loop {
-        tokio::time::sleep(SWEEP).await;
-        // What cannot be stored now stays open, and is tried again.
+    for round in 1u64.. {
+        tokio::time::sleep(app.config().sweep).await;
+        // What cannot be done now is tried again.
         let _ = app.blocking(shells::expire).await;
+        let _ = app.blocking(move |app| retention::sweep(app, round)).await;
     }
 }
 
 impl App {
-    /// Marks what was under way when the server ended as interrupted.
+    /// Marks what was under way when the server ended as interrupted, and removes what is not kept.
     pub(super) fn recover(&self) -> Result<(), Error> {
         self.catalog().interrupt_executions(INTERRUPTED)?;
+        // A tenant's directory that cannot be read is no reason not to serve the others.
+        let _ = retention::sweep(self, 0);
         Ok(())
     }
 }

@@ -95,3 +95,43 @@ fn files_are_listed_newest_first_and_go_into_runs_and_come_out_of_them() {
     assert_eq!(names(&format!("?execution_id={id}")), ["nested/page.html"]);
     assert_eq!(server.get("/v1/files?limit=x").error(), (400, "bad_request".to_owned()));
 }
+
+// T-NET-08.
+#[test]
+fn readers_that_do_not_read_take_few_places_and_none_of_another_tenant() {
+    use std::io::Write as _;
+
+    let server = Server::start(&[]);
+    let other = server.key_of("other", "consumer");
+    // More than the buffers of a connection hold.
+    let large = vec![7; 24 << 20];
+    let upload = server.form("POST /v1/files", &[], &[], ("large", &large)).expect(201).json();
+    let path = format!("/v1/files/{}/download", upload["id"].as_str().unwrap());
+    let open = || {
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", server.address, server.key);
+        stream.write_all(head.as_bytes()).unwrap();
+        // The first byte says that it was admitted.
+        stream.peek(&mut [0]).unwrap();
+        stream
+    };
+    let mut slow: Vec<_> = (0..64).map(|_| open()).collect();
+    let mut refused = server.get(&path);
+    // Those that do not read for ten seconds are cut: on a slow machine others have to take their places.
+    while refused.status == 200 && slow.len() < 256 {
+        slow.extend((0..16).map(|_| open()));
+        refused = server.get(&path);
+    }
+    assert_eq!((refused.error(), refused.header("retry-after")), ((429, "limit_exceeded".to_owned()), Some("1")));
+    // Nobody waits for them: neither this tenant's other requests nor another tenant.
+    server.get("/v1/files").expect(200);
+    let (kind, body) = crate::http::form(&[], ("x", b"mine"));
+    let theirs = server.send("POST /v1/files", Some(&other), &[("Content-Type", &kind)], &body).expect(201).json();
+    let theirs = format!("GET /v1/files/{}/download", theirs["id"].as_str().unwrap());
+    assert_eq!(server.send(&theirs, Some(&other), &[], b"").expect(200).text(), "mine");
+    drop(slow);
+    let began = std::time::Instant::now();
+    while server.get(&path).status != 200 {
+        assert!(began.elapsed().as_secs() < 60);
+    }
+}

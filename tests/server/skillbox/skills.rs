@@ -215,12 +215,55 @@ fn what_skillbox_s_back_office_asks_for_is_answered_as_far_as_it_exists() {
     assert_eq!(admin("GET", "scanner/stats", "wrong", Value::Null).error(), (403, "forbidden".to_owned()));
     assert_eq!(admin("GET", "scanner/stats", "secret", Value::Null).expect(200).json(), json!({ "enabled": true }));
     assert_eq!(admin("GET", "scanner/patterns", "secret", Value::Null).expect(200).json(), json!({ "version": 1 }));
-    assert_eq!(admin("PUT", "scanner/patterns", "secret", json!({})).error(), (503, "scanner_disabled".to_owned()));
-    assert_eq!(admin("PUT", "scanner/config", "secret", json!({ "approval_policy": "always" })).error().0, 503);
+    for config in [json!({ "approval_policy": "always" }), json!({ "tier3_enabled": true })] {
+        assert_eq!(admin("PUT", "scanner/config", "secret", config).error(), (422, "scanner_disabled".to_owned()));
+    }
     assert_eq!(admin("PUT", "scanner/config", "secret", json!({ "approval_policy": "maybe" })).error().0, 400);
     assert_eq!(admin("GET", "skills/review", "secret", Value::Null).expect(200).json(), json!([]));
     assert_eq!(admin("PUT", "skills/x/1.0.0/review", "secret", json!({ "action": "approve" })).error().0, 404);
     assert_eq!(admin("PUT", "skills/x/1.0.0/review", "secret", json!({ "action": "hide" })).error().0, 400);
+}
+
+#[test]
+fn an_admin_adds_patterns_to_the_scan_of_its_own_tenant() {
+    let server = Server::start(&[]);
+    let patterns = json!({
+        "version": 1,
+        "block_patterns": [{ "regex": "unicorn\\s*farm", "category": "farming", "description": "farms unicorns" }],
+        "flag_patterns": [{ "regex": "^echo", "category": "talk" }],
+    });
+    server.put("/v1/admin/scanner/config", &json!({ "approval_policy": "auto" })).expect(200);
+    server.push(&skill("mine", "1.0.0", "echo unicornfarm")).expect(201);
+    server.put("/v1/admin/scanner/patterns", &patterns).expect(200);
+    let mut stored = patterns.clone();
+    stored["flag_patterns"][0]["description"] = json!("");
+    assert_eq!(server.get("/v1/admin/scanner/patterns").expect(200).json(), stored);
+    let refused = server.push(&skill("mine", "1.0.1", "echo UnicornFarm"));
+    assert_eq!(refused.json()["details"]["categories"], json!(["farming"]));
+    assert_eq!(refused.json()["message"], "refused by the security scan: farms unicorns in `main.sh`");
+    assert_eq!(refused.error(), (422, "security_scan_failed".to_owned()));
+    server.push(&skill("mine", "1.0.2", "echo gold")).expect(201);
+    let found = server.get("/v1/skills/mine/versions").json();
+    assert_eq!(
+        found[0]["scan_findings"][0],
+        json!({
+            "severity": "FLAG", "category": "talk", "file_path": "main.sh", "line": 1, "description": "", "remediation": "",
+        })
+    );
+    let other = server.key_of("other", "admin");
+    assert_eq!(server.send("GET /v1/admin/scanner/patterns", Some(&other), &[], b"").json(), json!({ "version": 1 }));
+    for wrong in [
+        json!({}),
+        json!({ "version": 2 }),
+        json!({ "version": 1, "popular_packages": [] }),
+        json!({ "version": 1, "block_patterns": [{ "regex": "(", "category": "x" }] }),
+        json!({ "version": 1, "block_patterns": [{ "regex": "x", "category": "" }] }),
+    ] {
+        assert_eq!(server.put("/v1/admin/scanner/patterns", &wrong).error(), (400, "bad_request".to_owned()), "{wrong}");
+    }
+    assert_eq!(server.get("/v1/admin/scanner/patterns").json(), stored);
+    server.put("/v1/admin/scanner/patterns", &json!({ "version": 1 })).expect(200);
+    server.push(&skill("mine", "1.0.1", "echo UnicornFarm")).expect(201);
 }
 
 #[test]

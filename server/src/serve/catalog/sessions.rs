@@ -21,6 +21,12 @@ impl Catalog {
         self.read(|connection| Ok(connection.prepare_cached(sql)?.query_row([tenant, name], |_| Ok(())).optional()?.is_some()))
     }
 
+    /// Sessions that were not used since a moment, with their tenants.
+    pub(crate) fn sessions_unused_since(&self, at: i64) -> rusqlite::Result<Vec<(String, String)>> {
+        let sql = "SELECT tenant, name FROM session WHERE used_at < ?1";
+        self.read(|connection| connection.prepare_cached(sql)?.query_map([at], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+    }
+
     /// How many sessions a tenant has.
     pub(crate) fn count_sessions(&self, tenant: &str) -> rusqlite::Result<i64> {
         let sql = "SELECT count(*) FROM session WHERE tenant = ?1";
@@ -65,6 +71,19 @@ impl Catalog {
         let known: Option<Vec<u8>> =
             self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)).optional())?;
         Ok(known.and_then(|value| String::from_utf8(value).ok()).unwrap_or_else(|| "none".to_owned()))
+    }
+
+    /// The patterns that a tenant's admins have added to the scan, as they were stored.
+    pub(crate) fn scan_patterns(&self, tenant: &str) -> rusqlite::Result<Option<String>> {
+        let sql = "SELECT CAST(value AS TEXT) FROM setting WHERE name = 'patterns:' || ?1";
+        self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)).optional())
+    }
+
+    /// Stores them.
+    pub(crate) fn set_scan_patterns(&self, tenant: &str, patterns: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO setting (name, value) VALUES ('patterns:' || ?1, ?2)
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        self.change(|transaction| transaction.execute(sql, params![tenant, patterns.as_bytes()])).map(drop)
     }
 
     /// Changes it.

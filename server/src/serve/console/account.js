@@ -1,6 +1,9 @@
 // What the tenant uses, and for admins its keys and the audit log.
 
 import { h, svg, fill, head, ask, choose, bytes, count, moment, doing, note } from "./dom.js";
+import { bars } from "./runs.js";
+
+const HOUR = 3_600_000;
 
 export async function page({ root, client, who, signal, again }) {
   const isAdmin = who.role === "admin";
@@ -15,15 +18,30 @@ export async function page({ root, client, who, signal, again }) {
     meter("Sandboxes", used.sandboxes, limit("sandboxes", "sandboxes_of_tenant"), count),
     meter("Storage", used.bytes, limit("bytes", "bytes_of_tenant"), bytes),
     meter("Fuel this hour", used.fuel_this_hour, limit("fuel_per_hour", "fuel_this_hour", "fuel"), count),
-    meter("Runs this hour", used.runs_this_hour, limit("runs_this_hour", "runs_per_hour"), count));
+    meter("Runs this hour", used.runs_this_hour, limit("runs_this_hour", "runs_per_hour"), count),
+    h("dl", { class: "facts" }, [["Runs at a time", "concurrent"], ["Requests that may wait", "queue"], ["Requests per second of a key", "requests_per_second"]].flatMap(([title, name]) => [h("dt", {}, title), h("dd", {}, count(limits[name] ?? 0))])));
   fill(root,
     head("Account", { below: `${who.tenant} · ${who.role}${who.view ? ` · sees sandboxes as ${who.view}` : ""}` }),
     h("div", { class: "stack" },
       quotas,
+      used?.hours && h("div", { class: "card pad" }, h("h2", {}, "Fuel by the hour"), usage(used.hours)),
       isAdmin && h("div", { class: "row" }, h("h2", { class: "grow" }, "Keys"), h("button", { type: "button", class: "primary", onclick: doing(() => createKey(client, again)) }, "New key")),
       isAdmin && h("div", { class: "card scroll" }, keyTable(client, keys, who, again)),
       isAdmin && h("h2", {}, "Audit log"),
       isAdmin && h("div", { class: "card scroll" }, auditTable(audit, keys))));
+}
+
+/** The fuel of the last 24 hours. */
+function usage(hours) {
+  const now = Math.floor(Date.now() / HOUR);
+  const known = new Map(hours.map((row) => [Math.floor(Date.parse(row.at) / HOUR), row]));
+  const shown = Array.from({ length: 24 }, (_, index) => {
+    const at = now - 23 + index;
+    const { fuel, runs } = known.get(at) ?? { fuel: 0, runs: 0 };
+    return { value: fuel, name: "", title: `${new Date(at * HOUR).toLocaleString()} · ${count(fuel)} fuel · ${runs} runs` };
+  });
+  const total = shown.reduce((sum, { value }) => sum + value, 0);
+  return bars(shown, count, `Fuel of 24 hours: ${count(total)}`);
 }
 
 function meter(title, used, limit, shown) {

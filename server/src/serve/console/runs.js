@@ -35,21 +35,26 @@ function row(run) {
     h("td", { class: "number" }, run.status === "running" ? "…" : time(run.duration_ms)));
 }
 
-/** Bars, oldest first. */
+/** The times of runs, oldest first. */
 export function chart(runs) {
-  const [width, height, left, bottom] = [720, 150, 52, 18];
-  const shown = [...runs].reverse();
-  const most = Math.max(1, ...shown.map((run) => run.duration_ms || 0));
+  const shown = [...runs].reverse().map((run) => ({ value: run.duration_ms || 0, name: /^\w+$/.test(run.status) ? run.status : "", title: `${run.skill_name ?? ""} · ${run.status} · ${time(run.duration_ms)}` }));
+  const most = Math.max(1, ...shown.map(({ value }) => value));
+  return bars(shown, time, `Times of ${shown.length} runs, at most ${time(most)}`);
+}
+
+/** Bars with an axis. A drawing is as wide as its screen, so that its texts keep their size. */
+export function bars(shown, written, label) {
+  const [width, height, left, bottom] = [innerWidth < 700 ? 340 : 720, 150, 52, 18];
+  const most = Math.max(1, ...shown.map(({ value }) => value));
   const step = (width - left) / Math.max(shown.length, 20);
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Times of ${shown.length} runs, at most ${time(most)}` });
+  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
   for (const part of [0, 0.5, 1]) {
     const y = 10 + (height - bottom - 10) * (1 - part);
-    drawing.append(svg("line", { x1: left, x2: width, y1: y, y2: y }), svg("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, time(Math.round(most * part))));
+    drawing.append(svg("line", { x1: left, x2: width, y1: y, y2: y }), svg("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, written(Math.round(most * part))));
   }
-  shown.forEach((run, index) => {
-    const size = Math.max(2, ((run.duration_ms || 0) / most) * (height - bottom - 10));
-    const name = /^\w+$/.test(run.status) ? run.status : "";
-    drawing.append(svg("rect", { class: name, x: left + index * step + step * 0.15, width: Math.min(step * 0.7, 22), y: height - bottom - size, height: size, rx: 2 }, svg("title", {}, `${run.skill_name ?? ""} · ${run.status} · ${time(run.duration_ms)}`)));
+  shown.forEach(({ value, name, title }, index) => {
+    const size = value > 0 || name ? Math.max(2, (value / most) * (height - bottom - 10)) : 0;
+    drawing.append(svg("rect", { class: name, x: left + index * step + step * 0.15, width: Math.min(step * 0.7, 22), y: height - bottom - size, height: size, rx: 2 }, svg("title", {}, title)));
   });
   return drawing;
 }

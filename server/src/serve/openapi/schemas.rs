@@ -1,9 +1,11 @@
 //! Schemas of the document: those of routes are written here, those of actions come with their tables.
 
+mod skillbox;
+
 use serde_json::{Map, Value, json};
 
 /// The schemas that routes name.
-pub(super) const NAMES: [&str; 17] = [
+pub(super) const NAMES: [&str; 36] = [
     "Any",
     "ChangeSandbox",
     "CreateKey",
@@ -11,14 +13,33 @@ pub(super) const NAMES: [&str; 17] = [
     "CreatedKey",
     "Event",
     "Events",
+    "Execution",
+    "Executions",
+    "File",
+    "Files",
     "ForkSandbox",
     "Job",
     "Jobs",
     "Problem",
+    "Review",
+    "RunResult",
+    "RunSkill",
     "Sandbox",
     "Sandboxes",
+    "ScannerConfig",
+    "ScannerPatterns",
+    "ShellCommand",
+    "ShellList",
+    "ShellOutput",
+    "ShellPath",
+    "ShellSkill",
+    "ShellWrite",
+    "SkillFields",
+    "SkillFile",
+    "SkillFiles",
     "Unpacked",
     "Usage",
+    "Version",
     "WhoAmI",
     "Moment",
 ];
@@ -80,8 +101,9 @@ pub(super) fn schema_of(name: &str) -> Value {
         ),
         "Unpacked" => object(&["entries"], json!({ "entries": size() })),
         "Usage" => object(
-            &["sandboxes", "bytes", "fuel_this_hour", "runs_this_hour", "limits"],
-            json!({ "sandboxes": size(), "bytes": size(), "fuel_this_hour": size(), "runs_this_hour": size(), "limits": { "type": "object" } }),
+            &["sandboxes", "bytes", "fuel_this_hour", "runs_this_hour", "hours", "limits"],
+            json!({ "sandboxes": size(), "bytes": size(), "fuel_this_hour": size(), "runs_this_hour": size(),
+                "hours": { "type": "array", "items": object(&["at", "fuel", "runs"], json!({ "at": of("Moment"), "fuel": size(), "runs": size() })) }, "limits": { "type": "object" } }),
         ),
         "WhoAmI" => object(
             &["tenant", "role", "key", "view"],
@@ -91,7 +113,7 @@ pub(super) fn schema_of(name: &str) -> Value {
             "role": { "type": "string", "enum": ["consumer", "publisher", "admin"] }, "name": { "type": "string", "maxLength": 128 },
             "view": { "type": ["string", "null"] }, "expires": { "type": ["string", "null"], "description": "How long it counts, such as 24h." } } }),
         "CreatedKey" => object(&["id", "key"], json!({ "id": text(), "key": text() })),
-        _ => json!({}),
+        name => skillbox::schema_of(name),
     }
 }
 

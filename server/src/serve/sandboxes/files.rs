@@ -230,14 +230,14 @@ fn taken_out(app: &App, tenant: &str, sandbox: &Sandbox, path: &str, (from, to):
 }
 
 /// A file that is being sent, counted until it was.
-pub(super) struct Download {
+pub(crate) struct Download {
     app: App,
     tenant: String,
 }
 
 impl Download {
     /// Counts one more; a tenant has only so many at a time (T-NET-08).
-    pub(super) fn begin(app: &App, tenant: &str) -> Result<Self, Problem> {
+    pub(crate) fn begin(app: &App, tenant: &str) -> Result<Self, Problem> {
         let mut counts = app.opened().downloads.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(tenant.to_owned()).or_default();
         if *count >= MOST_DOWNLOADS {
@@ -248,7 +248,7 @@ impl Download {
     }
 
     /// The first bytes of a file as a body. No thread waits for the client.
-    pub(super) fn body(self, file: File, length: u64) -> Body {
+    pub(crate) fn body(self, file: File, length: u64) -> Body {
         let start = (self, Arc::new(file), 0u64);
         let stream = futures_util::stream::unfold(start, move |(download, file, at)| async move {
             if at >= length {

@@ -54,9 +54,8 @@ impl Jobs {
 
     /// Begins a job.
     pub(super) fn begin(&self, caller: &Caller, sandbox: &str, action: &str, cancel: Cancel) -> Result<Arc<Job>, Problem> {
+        self.forget_old();
         let mut table = self.table();
-        let oldest = now() - KEPT;
-        table.retain(|_, job| !job.ended_before(oldest));
         let own: Vec<(u64, bool)> = table
             .iter()
             .filter(|(_, job)| job.tenant == caller.tenant)
@@ -89,6 +88,12 @@ impl Jobs {
         let (sandbox, id) = (names.get("id"), names.get("job"));
         let found = self.table().values().find(|job| job.id == id && job.sandbox == sandbox && job.is_of(caller)).cloned();
         found.ok_or_else(|| Problem::not_found("job"))
+    }
+
+    /// Forgets jobs that ended long ago.
+    pub(super) fn forget_old(&self) {
+        let oldest = now() - KEPT;
+        self.table().retain(|_, job| !job.ended_before(oldest));
     }
 
     /// Forgets the jobs of a sandbox.
@@ -172,4 +177,39 @@ pub(super) async fn show(State(app): State<App>, caller: Caller, names: Names) -
 pub(super) async fn cancel(State(app): State<App>, caller: Caller, names: Names) -> Result<StatusCode, Problem> {
     app.opened().jobs.find(&caller, &names)?.cancel.kill();
     Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::catalog::Role;
+
+    fn caller(tenant: &str) -> Caller {
+        Caller { tenant: tenant.to_owned(), role: Role::Consumer, key: "k".to_owned(), view: None }
+    }
+
+    // T-NET-08.
+    #[test]
+    fn a_tenant_has_few_jobs_under_way_and_each_has_its_own() {
+        let jobs = Jobs::default();
+        let begin = |tenant: &str| jobs.begin(&caller(tenant), "s", "bash", Cancel::default());
+        for _ in 0..MOST_RUNNING {
+            begin("a").unwrap();
+        }
+        let refused = begin("a").err().unwrap();
+        assert_eq!((refused.status.as_u16(), refused.retry_after), (429, Some(1)));
+        assert!(begin("b").is_ok());
+    }
+
+    #[test]
+    fn a_job_is_forgotten_an_hour_after_its_end() {
+        let jobs = Jobs::default();
+        let (old, new) =
+            (jobs.begin(&caller("a"), "s", "bash", Cancel::default()), jobs.begin(&caller("a"), "s", "bash", Cancel::default()));
+        for (job, at) in [(old.unwrap(), now() - KEPT - 1), (new.unwrap(), now())] {
+            *job.ended() = Some(Ended { at, was_cancelled: false, result: Ok(Value::Null) });
+        }
+        jobs.forget_old();
+        assert_eq!(jobs.table().len(), 1);
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::HOUR;
-use crate::serve::clock::now;
+use crate::serve::clock::{now, rfc3339};
 use crate::serve::problem::Problem;
 
 /// How long a count of a tenant's bytes is used.
@@ -107,11 +107,14 @@ pub(super) async fn usage(State(app): State<App>, caller: Caller) -> Result<Json
     app.blocking(move |app| {
         let (fuel, runs) = app.catalog().spent(&caller.tenant)?;
         let config = app.config();
+        let hours = app.catalog().spent_by_hour(&caller.tenant)?.into_iter();
+        let hours: Vec<Value> = hours.map(|(at, fuel, runs)| json!({ "at": rfc3339(at), "fuel": fuel, "runs": runs })).collect();
         Ok(Json(json!({
             "sandboxes": app.catalog().count_sandboxes(&caller.tenant)?,
             "bytes": app.bytes_of(&caller.tenant)?,
             "fuel_this_hour": fuel,
             "runs_this_hour": runs,
+            "hours": hours,
             "limits": {
                 "sandboxes": config.sandboxes_of_tenant,
                 "bytes": config.bytes_of_tenant,

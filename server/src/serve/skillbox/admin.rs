@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::body;
+use super::patterns::Patterns;
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::Role;
@@ -35,13 +36,18 @@ pub(super) async fn stats(State(app): State<App>, caller: Caller, headers: Heade
 
 pub(super) async fn patterns(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Result<Json<Value>, Problem> {
     require(&app, &caller, &headers)?;
-    Ok(Json(json!({ "version": 1 })))
+    app.blocking(move |app| Ok(Json(json!(Patterns::of(app, &caller.tenant)?)))).await
 }
 
-pub(super) async fn set_patterns(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Result<Json<Value>, Problem> {
-    require(&app, &caller, &headers)?;
-    let message = "the patterns of the scan are built in and cannot be changed";
-    Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "scanner_disabled", message))
+/// Replaces the tenant's own patterns. The built-in ones stay.
+pub(super) async fn set_patterns(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    require(&app, &caller, request.headers())?;
+    let patterns: Patterns = body::json(request.into_body(), MOST_BYTES).await?;
+    app.blocking(move |app| {
+        patterns.store(app, &caller.tenant)?;
+        Ok(Json(json!(patterns)))
+    })
+    .await
 }
 
 fn config_of(tenant: &str, policy: &str) -> Value {
@@ -66,7 +72,7 @@ struct ScannerConfig {
 pub(super) async fn set_config(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
     require(&app, &caller, request.headers())?;
     let asked: ScannerConfig = body::json(request.into_body(), MOST_BYTES).await?;
-    let unsupported = |message: &str| Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "scanner_disabled", message));
+    let unsupported = |message: &str| Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "scanner_disabled", message));
     if asked.tier3_enabled == Some(true) {
         return unsupported("there is no scan by a language model");
     }

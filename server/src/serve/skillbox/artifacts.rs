@@ -24,6 +24,7 @@ use crate::serve::app::{App, Tenant};
 use crate::serve::catalog::{FileRow, new_id};
 use crate::serve::clock::now;
 use crate::serve::problem::Problem;
+use crate::serve::sandboxes::Download;
 
 /// The address of an archive.
 pub(super) const ROUTE: &str = "/artifacts/{id}/files.tar.gz";
@@ -92,7 +93,13 @@ pub(super) async fn download(
         Ok((app.tenant(&tenant)?, app.catalog().artifacts(&tenant, &id)?))
     });
     let (tenant, rows) = found.await?;
-    let archive = pieces::body(move |to| archive(&tenant, &rows, to));
+    // A thread waits for the client: a tenant has only so many of them (T-NET-08).
+    let counted = Download::begin(&app, &tenant.name)?;
+    let archive = pieces::body(move |to| {
+        let written = archive(&tenant, &rows, to);
+        drop(counted);
+        written
+    });
     Ok(body::download(&name, archive))
 }
 

@@ -1,11 +1,13 @@
 //! Bodies: of requests, read up to a size, as bytes, JSON or a form; and of answers, as JSON whose numbers stay as they were written.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest as _, Multipart, Query, Request};
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -14,6 +16,8 @@ use serde::de::DeserializeOwned;
 
 use crate::serve::problem::Problem;
 
+/// How long a client may take for the next piece of a body.
+const PIECE_TIME: Duration = Duration::from_secs(30);
 /// Bytes of a form besides its file.
 const FORM_BYTES: usize = 64 << 10;
 /// Longest text of a form.
@@ -24,13 +28,40 @@ fn too_large(most: usize) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", format!("the body has more than {most} bytes"))
 }
 
+fn too_slow() -> Problem {
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body took too long")
+}
+
 /// Reads a whole body.
 pub(super) async fn bytes(body: Body, most: usize) -> Result<Bytes, Problem> {
-    match Limited::new(body, most).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large(most)),
-        Err(error) => Err(Problem::bad_request(format!("the body cannot be read: {error}"))),
+    bytes_within(body, most, PIECE_TIME).await
+}
+
+// Each piece has a time of its own: a large body may take long, one that stops may not (T-NET-04).
+async fn bytes_within(body: Body, most: usize, time: Duration) -> Result<Bytes, Problem> {
+    let mut body = Limited::new(body, most);
+    let mut whole = BytesMut::new();
+    loop {
+        match tokio::time::timeout(time, body.frame()).await {
+            Err(_) => return Err(too_slow()),
+            Ok(None) => return Ok(whole.freeze()),
+            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_large(most)),
+            Ok(Some(Err(error))) => return Err(Problem::bad_request(format!("the body cannot be read: {error}"))),
+            Ok(Some(Ok(frame))) => whole.extend_from_slice(&frame.into_data().unwrap_or_default()),
+        }
     }
+}
+
+// The same body, which ends with an error when a piece takes too long.
+fn patient(body: Body, time: Duration) -> Body {
+    Body::from_stream(futures_util::stream::unfold(body, move |mut body| async move {
+        let piece = match tokio::time::timeout(time, body.frame()).await {
+            Err(_) => Err(axum::Error::new(std::io::Error::from(std::io::ErrorKind::TimedOut))),
+            Ok(None) => return None,
+            Ok(Some(frame)) => frame.map(|frame| frame.into_data().unwrap_or_default()),
+        };
+        Some((piece, body))
+    }))
 }
 
 /// Reads a body as JSON, whatever its `Content-Type` says: Skillbox's clients do not all send one.
@@ -79,6 +110,7 @@ impl Form {
 /// Reads a form; `most` is the largest size of its file in bytes.
 pub(super) async fn form(request: Request, most: usize) -> Result<Form, Problem> {
     let (parts, body) = request.into_parts();
+    let body = patient(body, PIECE_TIME);
     let limited = Request::from_parts(parts, Body::new(Limited::new(body, most.saturating_add(FORM_BYTES))));
     let multipart = Multipart::from_request(limited, &()).await;
     let mut multipart = multipart.map_err(|_| Problem::bad_request("the body must be multipart/form-data with a boundary"))?;
@@ -222,6 +254,21 @@ fn disposition(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // T-NET-04.
+    #[tokio::test]
+    async fn a_body_that_is_too_large_or_stops_is_refused() {
+        let short = Duration::from_millis(20);
+        let pieces = |texts: &'static [&'static str]| {
+            Body::from_stream(futures_util::stream::iter(texts.iter().map(|text| Ok::<_, std::io::Error>(Bytes::from(*text)))))
+        };
+        assert_eq!(bytes_within(pieces(&["abc", "de"]), 5, short).await.unwrap(), "abcde");
+        assert_eq!(bytes_within(pieces(&["abc", "def"]), 5, short).await.unwrap_err().status.as_u16(), 413);
+        let stopped = || Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        assert_eq!(bytes_within(stopped(), 5, short).await.unwrap_err().status.as_u16(), 408);
+        assert!(patient(stopped(), short).collect().await.is_err());
+        assert_eq!(patient(pieces(&["abc", "de"]), short).collect().await.unwrap().to_bytes(), "abcde");
+    }
 
     #[test]
     fn a_member_is_found_as_it_was_written() {

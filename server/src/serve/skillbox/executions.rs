@@ -27,6 +27,8 @@ use crate::serve::problem::Problem;
 /// Rows of a page, and the most that can be asked for.
 const PAGE: i64 = 50;
 const MOST_ROWS: i64 = 200;
+/// The error of an execution that was cancelled before its turn; `skills` has the same for one that runs.
+const CANCELLED: &str = "execution was cancelled";
 /// Most input files of a run.
 const MOST_FILES: usize = 1000;
 
@@ -149,6 +151,7 @@ impl Order {
 
     // Runs the skill and finishes its row, whatever becomes of it.
     fn perform(self, app: &App, running: &Arc<Running>) -> (String, Finished) {
+        running.begin();
         let (id, tenant) = (self.new.id.clone(), Arc::clone(&self.tenant));
         let mut finish = Finish { app, tenant: &tenant.name, id: &id, ended: None };
         let ended = self.run(app, running).unwrap_or_else(|problem| failed(problem.message));
@@ -291,6 +294,15 @@ pub(super) async fn logs(State(app): State<App>, caller: Caller, Path(id): Path<
 pub(super) async fn cancel(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Problem> {
     if let Some(running) = app.skillbox().live.find(&caller.tenant, &id) {
         running.cancel.kill();
+        if running.is_waiting() {
+            // Its turn may come late. Then it ends at once, and its row stays as it is.
+            let finish = app.blocking(move |app| {
+                app.catalog().finish_execution(&caller.tenant, &id, &failed(CANCELLED))?;
+                app.skillbox().live.end(&id);
+                Ok(())
+            });
+            finish.await?;
+        }
         return Ok(StatusCode::NO_CONTENT);
     }
     let row = find(&app, &caller, id).await?;

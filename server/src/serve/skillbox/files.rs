@@ -9,12 +9,13 @@ use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::body::{self, Upload};
-use super::{pieces, store};
+use super::store;
 use crate::serve::app::{App, Tenant};
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{FileFilter, FileRow, new_id};
 use crate::serve::clock::rfc3339;
 use crate::serve::problem::Problem;
+use crate::serve::sandboxes::Download;
 
 /// Rows of a page, and the most that can be asked for.
 const PAGE: i64 = 50;
@@ -213,8 +214,9 @@ pub(super) async fn download(State(app): State<App>, caller: Caller, Path(id): P
 /// An answer with the bytes of a file.
 pub(super) async fn hand_out(app: &App, row: FileRow) -> Result<Response, Problem> {
     let (tenant, id) = (row.tenant.clone(), row.id.clone());
+    let counted = Download::begin(app, &tenant)?;
     let file = app.blocking(move |app| store::open(&*app.tenant(&tenant)?, &id)).await?;
-    let bytes = pieces::body(move |to| std::io::copy(&mut &file, to).map(drop));
+    let bytes = counted.body(file, u64::try_from(row.size_bytes).unwrap_or(0));
     let mut response = body::download(&row.name, bytes);
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(row.size_bytes));
     Ok(response)

@@ -3,6 +3,7 @@
 //! Readers follow at their own pace: each has a place in one bounded text, and none can hold up the run.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use runtime::Cancel;
@@ -19,6 +20,7 @@ pub(super) struct Live(Mutex<HashMap<String, Arc<Running>>>);
 pub(super) struct Running {
     tenant: String,
     pub(super) cancel: Cancel,
+    has_begun: AtomicBool,
     printed: Mutex<Vec<u8>>,
     changed: watch::Sender<usize>,
 }
@@ -31,7 +33,13 @@ impl Live {
     /// Adds an execution, until [`end`](Self::end).
     pub(super) fn begin(&self, tenant: &str, id: &str, cancel: Cancel) -> Arc<Running> {
         let (changed, _) = watch::channel(0);
-        let running = Arc::new(Running { tenant: tenant.to_owned(), cancel, printed: Mutex::default(), changed });
+        let running = Arc::new(Running {
+            tenant: tenant.to_owned(),
+            cancel,
+            has_begun: AtomicBool::new(false),
+            printed: Mutex::default(),
+            changed,
+        });
         self.table().insert(id.to_owned(), Arc::clone(&running));
         running
     }
@@ -50,6 +58,16 @@ impl Live {
 }
 
 impl Running {
+    /// Notes that its turn has come.
+    pub(super) fn begin(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it still waits for its turn.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.has_begun.load(Ordering::Relaxed)
+    }
+
     /// Adds what it printed.
     pub(super) fn print(&self, bytes: &[u8]) {
         let length = {

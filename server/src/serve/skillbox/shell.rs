@@ -59,6 +59,15 @@ fn refused(code: &'static str, reason: impl std::fmt::Display) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, code, reason.to_string())
 }
 
+// The text of the server's own faults names its files.
+fn failed(code: &'static str, error: runtime::Error) -> Problem {
+    use runtime::ErrorKind;
+    match error.kind() {
+        ErrorKind::Internal | ErrorKind::Busy | ErrorKind::Foreign => error.into(),
+        _ => refused(code, error),
+    }
+}
+
 #[derive(Deserialize)]
 struct Execute {
     #[serde(default)]
@@ -126,7 +135,7 @@ async fn read(app: &App, caller: Caller, request: Request) -> Result<(String, Ve
     }
     with_sandbox(app, caller, session, move |sandbox| {
         let path = inside(&path).map_err(|reason| refused("read_error", reason))?;
-        let failed = |error: runtime::Error| refused("read_error", error);
+        let failed = |error: runtime::Error| failed("read_error", error);
         let size = sandbox.fs().metadata(&path).map_err(failed)?.size;
         if size > MOST_READ {
             return Err(refused("read_error", format!("`{path}` has {size} bytes, and {MOST_READ} are allowed")));
@@ -175,7 +184,7 @@ pub(super) async fn write_file(State(app): State<App>, caller: Caller, request: 
     }
     with_sandbox(&app, caller, session, move |sandbox| {
         let path = inside(&path).map_err(|reason| refused("write_error", reason))?;
-        write(sandbox, &path, content.as_bytes(), append).map_err(|error| refused("write_error", error))?;
+        write(sandbox, &path, content.as_bytes(), append).map_err(|error| failed("write_error", error))?;
         Ok(Json(json!({ "status": "ok" })))
     })
     .await
@@ -188,7 +197,7 @@ pub(super) async fn upload_file(State(app): State<App>, caller: Caller, request:
     let path = inside(path).map_err(|reason| Problem::bad_request(format!("invalid `path`: {reason}")))?;
     let upload = form.file()?;
     with_sandbox(&app, caller, session, move |sandbox| {
-        write(sandbox, &path, &upload.bytes, false).map_err(|error| refused("upload_error", error))?;
+        write(sandbox, &path, &upload.bytes, false).map_err(|error| failed("upload_error", error))?;
         Ok(Json(json!({ "status": "ok", "path": path, "size": upload.bytes.len() })))
     })
     .await
@@ -210,7 +219,7 @@ pub(super) async fn list_dir(State(app): State<App>, caller: Caller, request: Re
     let depth = max_depth.and_then(|depth| usize::try_from(depth).ok()).filter(|depth| *depth > 0).unwrap_or(DEFAULT_DEPTH);
     with_sandbox(&app, caller, session, move |sandbox| {
         let path = inside(&path).map_err(|reason| refused("list_error", reason))?;
-        let found = sandbox.fs().walk(&path).map_err(|error| refused("list_error", error))?;
+        let found = sandbox.fs().walk(&path).map_err(|error| failed("list_error", error))?;
         let level = |name: &str| name.strip_prefix(path.as_str()).map_or(0, |below| below.matches('/').count());
         let entries = found.iter().filter(|found| (1..=depth).contains(&level(&found.path))).take(MOST_ENTRIES);
         let entries: Vec<Value> = entries

@@ -11,6 +11,7 @@ use runtime::{Content, Sandbox};
 
 use super::{files, sessions, store};
 use crate::serve::app::{App, Tenant};
+use crate::serve::clock::now;
 use crate::serve::problem::Problem;
 
 /// The directory that a session's commands start in, and whose files are the session's.
@@ -171,6 +172,19 @@ pub(super) fn expire(app: &App) -> Result<(), Problem> {
         .collect();
     for (tenant, session) in over {
         destroy(app, &*app.tenant(&tenant)?, &session)?;
+    }
+    Ok(())
+}
+
+/// The same for those that were not opened since the server started: their rows tell when they were used.
+pub(super) fn expire_unopened(app: &App) -> Result<(), Problem> {
+    let idle = i64::try_from(app.config().session_idle.as_millis()).unwrap_or(i64::MAX);
+    for (name, session) in app.catalog().sessions_unused_since(now().saturating_sub(idle))? {
+        let tenant = app.tenant(&name)?;
+        let is_known = locked(&app.skillbox().shells.0).contains_key(&(name, session.clone()));
+        if !is_known && database(&tenant, &session)?.exists() {
+            destroy(app, &tenant, &session)?;
+        }
     }
     Ok(())
 }

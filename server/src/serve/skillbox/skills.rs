@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::body;
 use super::executions::require_name;
+use super::patterns::Patterns;
 use crate::serve::app::{App, Tenant};
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{Role, new_id};
@@ -67,15 +68,21 @@ pub(super) fn refused(error: Error) -> Problem {
     }
 }
 
-// What blocks a skill, if something does.
-fn scanned(package: &Package) -> Result<(), Problem> {
+// What blocks a skill, if something does: a built-in pattern, or one of the tenant's own.
+fn scanned(app: &App, tenant: &str, package: &Package) -> Result<(), Problem> {
     let findings: Vec<Finding> =
         ::skills::scan(package.files()).into_iter().filter(|finding| finding.severity == Severity::Error).collect();
-    let Some(first) = findings.first() else { return Ok(()) };
+    let own = Patterns::of(app, tenant)?.search(package.files())?;
+    let own = own.iter().filter(|found| found.blocks);
+    let built_in = findings.first().map(|first| (first.message.as_str(), &first.file));
+    let first = built_in.or_else(|| own.clone().next().map(|found| (found.description.as_str(), &found.file)));
+    let Some((message, file)) = first else { return Ok(()) };
     let mut categories: Vec<&str> = findings.iter().filter_map(|finding| finding.category).collect();
+    categories.extend(own.map(|found| found.category.as_str()));
     categories.sort_unstable();
     categories.dedup();
-    let message = format!("refused by the security scan: {} in `{}`", first.message, first.file);
+    let message = if message.is_empty() { "a pattern of the tenant matches" } else { message };
+    let message = format!("refused by the security scan: {message} in `{file}`");
     let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "security_scan_failed", message);
     Err(problem.with_details(json!({ "scan_id": new_id(), "categories": categories })))
 }
@@ -83,7 +90,7 @@ fn scanned(package: &Package) -> Result<(), Problem> {
 /// Keeps a version. Other content under the same version replaces it only for admins; the old digest stays in the history.
 pub(super) fn keep(app: &App, tenant: &Tenant, caller: &Caller, package: &Package) -> Result<StatusCode, Problem> {
     if app.catalog().scan_policy(&tenant.name)? == "auto" {
-        scanned(package)?;
+        scanned(app, &tenant.name, package)?;
     }
     let replace = caller.role >= Role::Admin;
     let pushed = tenant.skills().push(package, Needs { replace, ..Needs::default() }).map_err(|error| match error {
@@ -113,12 +120,12 @@ pub(super) async fn push(State(app): State<App>, caller: Caller, request: Reques
 }
 
 /// Checks and scans a skill, and keeps nothing.
-pub(super) async fn validate(State(app): State<App>, _caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+pub(super) async fn validate(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
     let zip = zip(&app, request).await?;
-    app.blocking(move |_| {
+    app.blocking(move |app| {
         let began = Instant::now();
         let package = Package::from_zip(&zip).map_err(refused)?;
-        scanned(&package)?;
+        scanned(app, &caller.tenant, &package)?;
         let manifest = package.manifest();
         Ok(Json(json!({
             "valid": true, "skill_name": manifest.name, "skill_version": manifest.version, "scan_tier": TIERS,

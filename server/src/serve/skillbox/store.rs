@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -50,6 +51,23 @@ pub(super) fn remove(tenant: &Tenant, ids: &[String]) {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Removes bytes that no row names and that are at least this old: a crash can leave them.
+pub(super) fn remove_orphans(app: &App, tenant: &Tenant, age: Duration) -> Result<(), Problem> {
+    for entry in std::fs::read_dir(tenant.directory(DIRECTORY)?)?.flatten() {
+        // Of a clock that was set back, nothing is known; the next sweep decides.
+        let is_settled =
+            entry.metadata().and_then(|found| found.modified()).is_ok_and(|at| at.elapsed().is_ok_and(|time| time >= age));
+        let is_known = match entry.file_name().to_str() {
+            Some(id) => app.catalog().knows_file(id)?,
+            None => false,
+        };
+        if is_settled && !is_known {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
 }
 
 fn path(tenant: &Tenant, id: &str) -> Result<PathBuf, Problem> {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::executions::require_name;
+use super::patterns::{Found, Patterns};
 use super::skills::{AVAILABLE, find, keep, reference, refused};
 use super::{body, files};
 use crate::serve::app::{App, Tenant};
@@ -169,22 +170,24 @@ pub(super) async fn list(State(app): State<App>, caller: Caller, Path(name): Pat
             rows => rows?,
         };
         let is_scanned = rows.iter().map(|row| row.size_bytes).sum::<u64>() <= SCANNED_BYTES;
+        let own = Patterns::of(app, &caller.tenant)?;
         let rows = rows.iter().map(|row| {
             let package = is_scanned.then(|| catalog.get(&format!("{name}@{}", row.version))).transpose()?;
-            Ok(version(row, package.as_ref()))
+            let found = package.as_ref().map(|package| own.search(package.files())).transpose()?;
+            Ok(version(row, package.as_ref(), &found.unwrap_or_default()))
         });
         Ok(Json(rows.collect::<Result<Value, Problem>>()?))
     })
     .await
 }
 
-fn version(row: &VersionRow, package: Option<&Package>) -> Value {
+fn version(row: &VersionRow, package: Option<&Package>, own: &[Found]) -> Value {
     let mut shown = json!({
         "version": row.version, "status": AVAILABLE, "active": row.active, "blocked": false,
         "uploaded_at": rfc3339(row.uploaded_at.saturating_mul(1000)), "digest": row.digest,
     });
     let findings = package.map(|package| ::skills::scan(package.files())).unwrap_or_default();
-    if let (false, Some(fields)) = (findings.is_empty(), shown.as_object_mut()) {
+    if let (false, Some(fields)) = (findings.is_empty() && own.is_empty(), shown.as_object_mut()) {
         let listed = findings.iter().map(|finding| {
             let severity = if finding.severity == Severity::Error { "BLOCK" } else { "FLAG" };
             json!({
@@ -192,8 +195,14 @@ fn version(row: &VersionRow, package: Option<&Package>) -> Value {
                 "line": finding.line.unwrap_or(0), "description": finding.message, "remediation": finding.remedy,
             })
         });
-        fields.insert("scan_findings".to_owned(), listed.collect());
-        fields.insert("scan_summary".to_owned(), json!(format!("{} findings", findings.len())));
+        let own_listed = own.iter().map(|found| {
+            json!({
+                "severity": if found.blocks { "BLOCK" } else { "FLAG" }, "category": found.category, "file_path": found.file,
+                "line": found.line, "description": found.description, "remediation": "",
+            })
+        });
+        fields.insert("scan_findings".to_owned(), listed.chain(own_listed).collect());
+        fields.insert("scan_summary".to_owned(), json!(format!("{} findings", findings.len() + own.len())));
     }
     shown
 }

@@ -1,0 +1,197 @@
+//! Before a route: host names and origins, sizes and times, keys, and what is noted (T-NET-01, T-NET-04 to T-NET-06).
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::http::Server;
+
+/// Sends bytes as they are and reads the whole answer; empty if the connection was closed without one.
+fn raw(server: &Server, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let _ = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or_default()
+}
+
+// T-NET-01: a page that rebinds its name to this machine, and a page of another site.
+#[test]
+fn foreign_host_names_and_origins_are_refused_on_every_kind_of_route() {
+    let server = Server::start(&["allow-host=box.example", "allow-origin=https://app.example"]);
+    let own = server.address.to_string();
+    for path in ["/", "/health", "/openapi.json", "/v1/whoami", "/mcp", "/artifacts/x/files.tar.gz"] {
+        let with = |host: &str, more: &str| {
+            let key = &server.key;
+            let head =
+                format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n{more}\r\n");
+            raw(&server, head.as_bytes())
+        };
+        for host in ["evil.example", "127.0.0.1.evil.example", "localhost@evil.example"] {
+            let answer = with(host, "");
+            assert!(status(&answer) == "403" && answer.contains("host name is not served"), "{path} {host}: {answer}");
+        }
+        for origin in ["https://evil.example", "null", "http://localhost.evil.example", "http://127.0.0.1"] {
+            let answer = with(&own, &format!("Origin: {origin}\r\n"));
+            assert!(status(&answer) == "403" && answer.contains("pages of this origin"), "{path} {origin}: {answer}");
+            assert!(!answer.to_lowercase().contains("access-control-allow"), "{answer}");
+        }
+        let two = with(&own, "Host: evil.example\r\n");
+        assert!(["400", "403"].contains(&status(&two)), "{path}: {two}");
+        for (host, more) in [
+            (own.as_str(), String::new()),
+            ("box.example", String::new()),
+            (own.as_str(), format!("Origin: http://{own}\r\n")),
+            (own.as_str(), "Origin: https://app.example\r\n".to_owned()),
+        ] {
+            let answer = with(host, &more);
+            assert!(!answer.contains("not served") && !answer.contains("pages of this origin"), "{path} {host} {more}: {answer}");
+        }
+    }
+}
+
+// T-NET-01.
+#[test]
+fn other_machines_are_served_only_under_a_name_that_was_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_sandlite"));
+    serve.args(["serve", "--data", "data", "--listen", "0.0.0.0:0"]).current_dir(directory.path()).stdin(Stdio::null());
+    let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    let ended = loop {
+        match child.try_wait().unwrap() {
+            Some(ended) => break ended,
+            None if began.elapsed() > Duration::from_secs(60) => {
+                child.kill().unwrap();
+                panic!("it listens on every address");
+            }
+            None => std::thread::park_timeout(Duration::from_millis(20)),
+        }
+    };
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(!ended.success() && text.contains("0.0.0.0"), "{text}");
+}
+
+// T-NET-01: another content type is what a page can send without asking first.
+// T-NET-04: deep, large and batched bodies.
+#[test]
+fn bodies_are_json_of_bounded_size_and_depth() {
+    let server = Server::start(&["body-bytes=64KiB", "preset=strict"]);
+    let id = server.post("/v1/sandboxes", &json!({})).expect(201).json()["id"].as_str().unwrap().to_owned();
+    let path = format!("POST /v1/sandboxes/{id}/actions/bash");
+    let send = |line: &str, kind: &str, body: &[u8]| server.send(line, Some(&server.key), &[("Content-Type", kind)], body).status;
+    let command = br#"{"command":"true"}"#;
+    assert_eq!(send(&path, "application/json", command), 200);
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
+        assert_eq!(send(&path, kind, command), 415, "{kind}");
+    }
+    let nested = |depth: usize| format!(r#"{{"key":"k","value":{}1{}}}"#, "[".repeat(depth), "]".repeat(depth));
+    let set = format!("POST /v1/sandboxes/{id}/actions/kv_set");
+    assert_eq!(send(&set, "application/json", nested(20).as_bytes()), 200);
+    assert_eq!(send(&set, "application/json", nested(100).as_bytes()), 400);
+    let large = format!(r#"{{"command":"{}"}}"#, "x".repeat(100 << 10));
+    assert_eq!(send(&path, "application/json", large.as_bytes()), 413);
+    assert_eq!(send("POST /v1/executions", "application/json", large.as_bytes()), 413);
+    // The same without a length that could be looked at first.
+    let chunked = |line: &str, kind: &str, body: &[u8]| {
+        let mut pieces = Vec::new();
+        for piece in body.chunks(16 << 10) {
+            pieces.extend(format!("{:x}\r\n", piece.len()).into_bytes());
+            pieces.extend(piece);
+            pieces.extend(b"\r\n");
+        }
+        pieces.extend(b"0\r\n\r\n");
+        server.send(line, Some(&server.key), &[("Content-Type", kind), ("Transfer-Encoding", "chunked")], &pieces).status
+    };
+    assert_eq!(chunked(&path, "application/json", command), 200);
+    assert_eq!(chunked(&path, "application/json", large.as_bytes()), 413);
+    assert_eq!(chunked("POST /v1/executions", "application/json", large.as_bytes()), 413);
+    assert_eq!(chunked(&format!("PUT /v1/sandboxes/{id}/files/x"), "application/octet-stream", &[7; 100 << 10]), 413);
+}
+
+// T-NET-04.
+#[test]
+fn headers_are_bounded_and_a_client_without_a_key_is_not_waited_for() {
+    let server = Server::start(&[]);
+    let with = |bytes: usize| {
+        let (host, key) = (server.address, &server.key);
+        let long = "x".repeat(bytes);
+        raw(&server, format!("GET /v1/whoami HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\nX-Long: {long}\r\n\r\n").as_bytes())
+    };
+    assert_eq!(status(&with(1000)), "200");
+    assert!(["431", ""].contains(&status(&with(200 << 10))), "{}", with(200 << 10));
+    // Half a request, and none at all.
+    for start in ["", "GET /v1/whoami HTTP/1.1\r\nHost: "] {
+        let began = Instant::now();
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(start.as_bytes()).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap_or_else(|error| panic!("`{start}` is waited for: {error}"));
+        assert!(began.elapsed() > Duration::from_secs(2), "{:?}", began.elapsed());
+    }
+}
+
+// T-NET-06.
+#[test]
+fn a_key_is_stored_as_a_digest_expires_and_is_guessed_slowly() {
+    let mut server = Server::start(&[]);
+    let who = |server: &Server, key: &str| server.send("GET /v1/whoami", Some(key), &[], b"").status;
+    let made = server.post("/v1/keys", &json!({ "role": "admin", "expires": "1s", "name": "short" })).expect(201).json();
+    let key = made["key"].as_str().unwrap();
+    assert!(key.len() >= 64, "{key}");
+    let (began, mut counted) = (Instant::now(), false);
+    while who(&server, key) == 200 {
+        counted = true;
+        assert!(began.elapsed() < Duration::from_secs(30), "it does not expire");
+    }
+    assert!(counted || began.elapsed() > Duration::from_secs(1));
+    let began = Instant::now();
+    assert_eq!(who(&server, "sk-guessed"), 401);
+    assert!(began.elapsed() >= Duration::from_millis(20), "{:?}", began.elapsed());
+    // The answer with a new key is never kept, not even for a request that is sent twice.
+    let again =
+        |server: &Server| server.with_json("POST", "/v1/keys", &[("Idempotency-Key", "one")], &json!({ "role": "consumer" }));
+    let (first, second) = (again(&server).expect(201).json(), again(&server).expect(201).json());
+    assert_ne!(first["key"], second["key"]);
+    let keys = [server.key.clone(), key.to_owned(), first["key"].as_str().unwrap().to_owned()];
+    server.kill_and_restart();
+    for path in server.paths().into_iter().filter(|path| path.is_file()) {
+        let bytes = std::fs::read(&path).unwrap();
+        for key in &keys {
+            let is_there = bytes.windows(key.len()).any(|part| part == key.as_bytes());
+            assert!(!is_there, "{} holds a key", path.display());
+        }
+    }
+    assert!(server.log().iter().all(|line| keys.iter().all(|key| !line.contains(key))));
+    let data = server.paths().into_iter().find(|path| path.ends_with("data")).unwrap();
+    assert_eq!(std::fs::metadata(data).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+// T-NET-05: what an admin sees is the tenant's own; nothing of a name is part of a path.
+#[test]
+fn keys_and_the_audit_log_are_those_of_the_tenant_and_names_are_not_paths() {
+    let server = Server::start(&[]);
+    let other = server.key_of("evil-corp", "admin");
+    let get = |path: &str| server.send(&format!("GET {path}"), Some(&other), &[], b"").expect(200).json();
+    server.post("/v1/sandboxes", &json!({ "name": "audited" })).expect(201);
+    let audited = server.get("/v1/audit").expect(200).json();
+    let row = &audited[0];
+    assert_eq!((&row["method"], &row["status"]), (&json!("POST"), &json!(201)), "{audited}");
+    assert!(row["path"].as_str().unwrap().ends_with("/sandboxes") && row["request"].is_string(), "{row}");
+    assert_eq!(get("/v1/audit"), json!([]));
+    assert_eq!(get("/v1/keys").as_array().unwrap().len(), 1);
+    assert_eq!(server.get("/v1/keys").json().as_array().unwrap().len(), 1);
+    let headers = [("X-Session-ID", "../../evil")];
+    server.send("POST /v1/sandbox/execute", Some(&other), &headers, br#"{"command":"true"}"#).expect(200);
+    assert!(server.files_named("evil").is_empty(), "{:?}", server.files_named("evil"));
+}
