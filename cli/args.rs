@@ -95,6 +95,7 @@ Examples:
   sandlite --db agent.db history                  list what ran and how it ended
   sandlite --db agent.db export snapshot.db       write a compact copy to share
   sandlite --server URL --key KEY bash -c ls      use a sandbox on a server
+  sandlite --server https://box --ca ca.pem bash  use TLS with your own certificate authority
 ";
 
 /// Options that every verb accepts.

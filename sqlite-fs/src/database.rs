@@ -1,5 +1,7 @@
 //! One database: the single writer, the readers' connections, and how a file is opened.
 
+mod idle;
+
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -329,21 +331,6 @@ impl Database {
     #[must_use]
     pub fn settling(&self) -> Duration {
         self.shared.gauge.settling()
-    }
-
-    /// Frees the memory that only saves time: idle readers, cached pages, rows and statements. Does nothing to a transaction that is
-    /// running. The next operations take longer.
-    pub fn release_memory(&self) {
-        let idle = std::mem::take(&mut *lock(&self.shared.readers));
-        drop(idle);
-        if let Some(store) = &mut lock(&self.shared.writer.slot).store {
-            store.release_memory();
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn idle_readers(&self) -> usize {
-        lock(&self.shared.readers).len()
     }
 
     /// Returns a weak reference to the database.

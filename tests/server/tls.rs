@@ -89,7 +89,7 @@ fn the_server_and_the_command_line_speak_tls() {
     assert!(absolute("https").starts_with("HTTP/1.1 200") && absolute("http").starts_with("HTTP/1.1 403"));
 }
 
-/// T-NET-08: a client that does not speak TLS gets no answer, and a silent one is disconnected.
+/// T-NET-08: a client that does not speak TLS gets no response, and a silent one is cut.
 #[test]
 fn plain_http_and_silence_get_nowhere_at_a_port_with_tls() {
     let certificate = Certificate::new();

@@ -359,7 +359,11 @@ impl Config {
             let given = flag(setting)
                 .map(|value| (value, "flag"))
                 .or_else(|| variable(&setting.variable()).map(|value| (value, "environment")))
-                .or_else(|| setting.foreign.and_then(&variable).map(|value| (value, "foreign environment")))
+                .or_else(|| {
+                    let name = setting.foreign?;
+                    let origin = if name.starts_with("OTEL_") { "OpenTelemetry's environment" } else { "Skillbox's environment" };
+                    variable(name).map(|value| (value, origin))
+                })
                 .filter(|(value, _)| !value.is_empty());
             let (value, origin) = given.unwrap_or_else(|| (setting.default.to_owned(), "default"));
             if !value.is_empty() {
@@ -406,6 +410,10 @@ mod tests {
         };
         config.apply(|setting| (setting.name == "port").then(|| "7".to_owned()), variable).unwrap();
         assert_eq!((config.concurrent, config.listen.to_string().as_str()), (3, "127.0.0.1:7"));
+        let traced =
+            config.apply(|_| None, |name| name.starts_with("OTEL_").then(|| "http://127.0.0.1:4318".to_owned())).unwrap();
+        let origin = traced.iter().find(|(setting, ..)| setting.name == "otlp").map(|(_, _, origin)| *origin);
+        assert_eq!((origin, config.otlp.is_some()), (Some("OpenTelemetry's environment"), true));
         let error = config.apply(|_| None, |name| (name == "SANDLITE_GRACE").then(|| "soon".to_owned())).unwrap_err();
         assert!(error.starts_with("invalid value `soon` of `grace` (environment)"), "{error}");
     }

@@ -35,32 +35,6 @@ impl Clock for Ticks {
 }
 
 #[test]
-fn released_memory_costs_neither_rows_nor_a_running_transaction() {
-    let directory = tempfile::tempdir().unwrap();
-    let database = Database::options().path(directory.path().join("a.db")).open().unwrap();
-    let write = |name: &str| {
-        let transaction = database.begin(None).unwrap();
-        let ino = file(&transaction, name, &vec![7; 100_000]);
-        transaction.commit().unwrap();
-        ino
-    };
-    let first = write("first");
-    assert!(database.reader().unwrap().fs().exists("/first").unwrap());
-    assert_eq!(database.idle_readers(), 1);
-    database.release_memory();
-    assert_eq!(database.idle_readers(), 0);
-    let transaction = database.begin(None).unwrap();
-    let second = file(&transaction, "second", b"not committed yet");
-    database.release_memory();
-    assert_eq!((content(&transaction, first).len(), content(&transaction, second).len()), (100_000, 17));
-    transaction.commit().unwrap();
-    database.release_memory();
-    write("third");
-    let reader = database.reader().unwrap();
-    assert!(["/first", "/second", "/third"].iter().all(|path| reader.fs().exists(path).unwrap()));
-}
-
-#[test]
 fn readers_see_only_committed_data() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
