@@ -3,6 +3,9 @@
 mod actions;
 mod apply;
 mod commands;
+mod components;
+#[path = "../support/components.rs"]
+mod components_support;
 mod determinism;
 mod events;
 mod files;
