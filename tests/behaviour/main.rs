@@ -10,6 +10,7 @@ mod determinism;
 mod events;
 mod files;
 mod git;
+mod hidden;
 mod history;
 mod inquiry;
 mod kv;
