@@ -133,7 +133,7 @@ pub(crate) enum Verb {
     Bash(Bash),
     /// Run Python: code, a script, a module, or interactively
     Python(Python),
-    /// Run a WebAssembly module built for wasm32-wasip1
+    /// Run a WebAssembly program for wasm32-wasip1 or wasm32-wasip2
     Wasm(Wasm),
     /// Install, list and remove Python packages in the sandbox
     Pip(Pip),
@@ -439,7 +439,7 @@ pub(crate) enum GuestsVerb {
     List,
     /// Install and compile a guest that is not bundled
     Add {
-        /// python-sci (CPython 3.15 with NumPy, pandas, SciPy and more), or a module built for wasm32-wasip1
+        /// python-sci (CPython 3.15 with NumPy, pandas, SciPy and more), or a program for wasm32-wasip1 or wasm32-wasip2
         #[arg(value_name = "GUEST|FILE.wasm")]
         guest: PathBuf,
         /// Name of the program [default: the name of the file]
@@ -531,7 +531,7 @@ pub(crate) struct Mcp {
     /// Select `python3`: core, or sci with NumPy and more, after `sandlite guests add python-sci`
     #[arg(long, value_enum, default_value_t = PythonKind::Core, value_name = "PYTHON")]
     pub(crate) python: PythonKind,
-    /// Add a program to the sandbox: one installed with `sandlite guests add`, or a module built for wasm32-wasip1
+    /// Add a program to the sandbox: one installed with `sandlite guests add`, or a program for wasm32-wasip1 or wasm32-wasip2
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = run::program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,
     /// Give the sandbox the tools of other MCP servers, from a file with {"mcpServers": {…}}

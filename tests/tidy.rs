@@ -250,7 +250,10 @@ fn a_statement_that_changes_a_guarded_table_is_found() {
 
 /// Which of our own crates each crate may know.
 const DIRECTIONS: [(&str, &[&str]); 21] = [
-    ("sandlite", &["sandlite-bench", "sandlite-mcp-client", "sandlite-runtime", "sandlite-server", "sandlite-skills"]),
+    (
+        "sandlite",
+        &["sandlite-bench", "sandlite-mcp-client", "sandlite-probes", "sandlite-runtime", "sandlite-server", "sandlite-skills"],
+    ),
     ("sandlite-bench", &["sandlite-runtime"]),
     ("sandlite-server", &["sandlite-runtime", "sandlite-skills"]),
     ("sandlite-mcp-client", &["sandlite-runtime"]),

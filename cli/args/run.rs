@@ -89,7 +89,7 @@ pub(crate) struct RunOptions {
     /// Show the skills of a catalog in /skills [default: $SANDLITE_SKILLS, else the user's own]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub(crate) skills: Option<PathBuf>,
-    /// Add a program to the sandbox: one installed with `sandlite guests add`, or a module built for wasm32-wasip1
+    /// Add a program to the sandbox: one installed with `sandlite guests add`, or a program for wasm32-wasip1 or wasm32-wasip2
     #[arg(long, value_name = "NAME[=FILE.wasm]", value_parser = program)]
     pub(crate) program: Vec<(String, Option<PathBuf>)>,
     /// Allow these programs of this machine to run on copies of the sandbox's directories, under bubblewrap: git,pytest

@@ -56,10 +56,11 @@ struct Shared {
     bases: Mutex<HashMap<PathBuf, WeakDatabase>>,
 }
 
-/// The engine of the ordinary guests, and that of the scientific Python, which is started on first use.
+/// The engine of the ordinary guests, and those of the scientific Python and of components, which are started on first use.
 struct Engines {
     ordinary: Engine,
     scientific: OnceLock<Engine>,
+    components: OnceLock<Engine>,
     metering: Metering,
 }
 
@@ -74,11 +75,21 @@ impl Engines {
         }
     }
 
+    fn components(&self) -> Result<&Engine, Error> {
+        match self.components.get() {
+            Some(engine) => Ok(engine),
+            None => {
+                let engine = engine::components(self.metering)?;
+                Ok(self.components.get_or_init(|| engine))
+            }
+        }
+    }
+
     /// Makes every running guest check its budget.
     fn increment_epoch(&self) {
         self.ordinary.increment_epoch();
-        if let Some(scientific) = self.scientific.get() {
-            scientific.increment_epoch();
+        for engine in [&self.scientific, &self.components].into_iter().filter_map(OnceLock::get) {
+            engine.increment_epoch();
         }
     }
 }
@@ -104,6 +115,8 @@ pub(crate) enum Code {
     Guest(Arc<InstancePre<State>>),
     /// A custom module, compiled and linked.
     Foreign(Arc<InstancePre<State>>),
+    /// A custom component, compiled and linked.
+    Component(Arc<wasi::component::Program>),
     /// A function of the embedding program.
     Function(Arc<Function>),
 }
@@ -119,11 +132,16 @@ impl Prepared {
         Self { code: Code::Function(Arc::new(function)), entry: START, told: None }
     }
 
+    /// Returns whether it is a function of the embedding program.
+    pub(crate) fn is_function(&self) -> bool {
+        matches!(self.code, Code::Function(_))
+    }
+
     /// Returns its module, if any.
     pub(crate) fn module(&self) -> Option<&Arc<InstancePre<State>>> {
         match &self.code {
             Code::Guest(instance) | Code::Foreign(instance) => Some(instance),
-            Code::Function(_) => None,
+            Code::Component(_) | Code::Function(_) => None,
         }
     }
 }
@@ -226,7 +244,8 @@ impl HostBuilder {
     /// Returns an error if the machine lacks a feature that the engine needs.
     pub fn build(self) -> Result<Host, Error> {
         let ordinary = engine::new(self.places, self.metering)?;
-        let engines = Arc::new(Engines { ordinary, scientific: OnceLock::new(), metering: self.metering });
+        let engines =
+            Arc::new(Engines { ordinary, scientific: OnceLock::new(), components: OnceLock::new(), metering: self.metering });
         let ticker = Ticker::new(Arc::clone(&engines));
         let cache = Cache::new(self.cache, self.shipped);
         Ok(Host(Arc::new(Shared {

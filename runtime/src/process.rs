@@ -31,7 +31,7 @@ pub(crate) use job::{Job, MemoryCharge, Outside};
 pub(crate) use kept::{Idle, Kept, start_for_memory, start_kept};
 pub(crate) use kept_state::KeptState;
 pub(crate) use open::{Opening, open, open_found};
-pub(crate) use preopen::Roots;
+pub(crate) use preopen::{Roots, directories};
 pub(crate) use program::{exec, find as find_program};
 pub(crate) use reaping::Reaping;
 pub(crate) use run::{start, start_first};

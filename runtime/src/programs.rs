@@ -47,7 +47,7 @@ impl Programs {
     ///
     /// Returns [`Error::Invalid`] if its name is invalid or belongs to a module.
     pub(crate) fn put_command(&mut self, name: &str, prepared: Prepared) -> Result<(), Error> {
-        self.0.retain(|(known, other)| known != name || other.module().is_some());
+        self.0.retain(|(known, other)| known != name || !other.is_function());
         self.add(name, prepared)
     }
 

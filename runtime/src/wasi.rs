@@ -7,6 +7,7 @@
 
 mod call;
 mod clocks;
+pub(crate) mod component;
 mod door;
 mod files;
 pub(crate) mod foreign;

@@ -203,6 +203,7 @@ fn every_writing_action_takes_the_version_that_its_caller_has_seen() {
     for (name, arguments) in [
         ("write_file", json!({ "path": "/f", "content": "x" })),
         ("append_file", json!({ "path": "/f", "content": "x" })),
+        ("write_files", json!({ "files": [{ "path": "/f", "content": "x" }, { "path": "/new", "content": "x" }] })),
         ("edit_file", json!({ "path": "/f", "edits": [{ "old": "one", "new": "two" }] })),
         ("delete_file", json!({ "path": "/f" })),
         ("move_file", json!({ "from": "/f", "to": "/g" })),
@@ -216,7 +217,11 @@ fn every_writing_action_takes_the_version_that_its_caller_has_seen() {
         let action = actions().iter().find(|action| action.name == name).unwrap();
         let act = |version: &str| {
             let mut arguments = arguments.clone();
-            arguments["expected_version"] = version.into();
+            // Of many files, each has its own.
+            match arguments.get_mut("files") {
+                Some(files) => files[0]["expected_version"] = version.into(),
+                None => arguments["expected_version"] = version.into(),
+            }
             action.run(&Context::new(sandbox.clone()), arguments)
         };
         let answer = act(&old);

@@ -4,11 +4,15 @@ mod actions;
 mod apply;
 mod closing;
 mod commands;
+mod components;
+#[path = "../support/components.rs"]
+mod components_support;
 mod determinism;
 mod errors;
 mod events;
 mod files;
 mod git;
+mod hidden;
 mod history;
 mod inquiry;
 mod kv;

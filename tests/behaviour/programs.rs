@@ -9,7 +9,7 @@ use runtime::{Builder, Command, Host, LimitName, Overrides, Sandbox, WallTime};
 use super::host;
 
 /// Copies standard input to standard output in capitals.
-const UPPER: &str = r#"(module
+pub(super) const UPPER: &str = r#"(module
     (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
@@ -33,7 +33,7 @@ const UPPER: &str = r#"(module
 
 /// Prints the file that its argument names, as WASI's libc opens it: without leading slashes, below descriptor 3. Creates it if it is
 /// not there. Exits with the errno.
-const SHOW: &str = r#"(module
+pub(super) const SHOW: &str = r#"(module
     (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "path_open" (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
     (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
@@ -166,7 +166,7 @@ fn an_invalid_module_is_rejected_with_the_reason() {
     check(
         "p",
         b"\0asm\x0d\0\x01\0".to_vec(),
-        "cannot use the program `p`: it is a component: only core modules for `wasm32-wasip1` are supported",
+        "cannot use the program `p`: missing export `wasi:cli/run@0.2.0`: it is a library, not a command",
     );
     check("p", b"#!/bin/sh".to_vec(), "cannot use the program `p`: it is not a WebAssembly module");
     check("a/b", module(UPPER), "invalid program name `a/b`: expected 1–64 letters, digits, `_`, `-`, `.` or `+`");
@@ -178,8 +178,11 @@ fn an_invalid_module_is_rejected_with_the_reason() {
 #[test]
 fn t_dos_13_a_guest_cannot_make_the_host_compile_its_own_module() {
     let sandbox = builder().file("/tmp/p.wasm", module(UPPER)).open().unwrap();
-    let output = sandbox.bash("chmod +x /tmp/p.wasm; echo a | /tmp/p.wasm").unwrap();
-    assert_eq!(output.status.code(), 126, "{}", String::from_utf8_lossy(&output.stderr));
+    sandbox.fs().write("/tmp/c.wasm", wat::parse_str("(component)").unwrap()).unwrap();
+    for file in ["/tmp/p.wasm", "/tmp/c.wasm"] {
+        let output = sandbox.bash(&format!("chmod +x {file}; echo a | {file}")).unwrap();
+        assert_eq!(output.status.code(), 126, "{}", String::from_utf8_lossy(&output.stderr));
+    }
     assert!(sandbox.bash("cp /tmp/p.wasm /usr/local/bin/p").unwrap().status.code() != 0);
 }
 

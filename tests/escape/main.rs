@@ -3,6 +3,9 @@
 
 mod applied;
 mod bridge;
+mod components;
+#[path = "../support/components.rs"]
+mod components_support;
 mod edges;
 mod exhaustion;
 mod files_in_memory;

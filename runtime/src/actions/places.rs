@@ -153,6 +153,9 @@ pub struct NewContent {
     /// Whether `content` is text or base64.
     #[serde(default)]
     pub encoding: Encoding,
+    /// Write all files only if this one still has this version, as returned by `read_file`; `none`: only if it does not exist.
+    #[serde(default)]
+    pub expected_version: Option<String>,
 }
 
 /// The amount written.
@@ -168,15 +171,18 @@ impl Request for WriteFiles {
     type Data = WroteFiles;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        let (agent, mut bytes) = (context.sandbox().agent(), 0);
-        let files = self.files.into_iter().map(|file| {
-            let content = file.encoding.decode(&file.content)?.into_owned();
+        let (agent, mut bytes, mut fs) = (context.sandbox().agent(), 0, context.sandbox().fs());
+        let mut files = Vec::with_capacity(self.files.len());
+        for file in self.files {
+            let (path, content) = (agent.absolute(&file.path)?, file.encoding.decode(&file.content)?.into_owned());
             bytes += content.len();
-            Ok((agent.absolute(&file.path)?, Content::from(content)))
-        });
-        let files = files.collect::<Result<Vec<_>, Error>>()?;
+            if let Some(version) = file.expected_version {
+                fs = fs.if_version(&path, version);
+            }
+            files.push((path, Content::from(content)));
+        }
         let wrote = WroteFiles { files: files.len(), bytes };
-        context.sandbox().fs().write_all(files)?;
+        fs.write_all(files)?;
         Ok(Answer::new(format!("wrote {} files ({} bytes)", wrote.files, wrote.bytes), &wrote))
     }
 }

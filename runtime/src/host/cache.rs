@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use guests::Guest;
 use sqlite_fs::NewFile;
+use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
 use super::engine::{self, Places};
@@ -103,6 +104,34 @@ impl Cache {
         }
         // SAFETY: the bytes come from our own compiler, in `host/programs.rs`.
         unsafe { Module::deserialize(engine, compiled) }.map_err(Error::engine("loading a compiled program"))
+    }
+
+    /// Returns a compiled custom component, if it is in the cache.
+    pub(super) fn component(&self, engine: &Engine, name: &str) -> Option<Component> {
+        let compiled = self.checked(name)?;
+        // SAFETY: directory and file are private, and the bytes have the hash with which they were written.
+        unsafe { Component::deserialize(engine, &compiled) }.ok()
+    }
+
+    /// Stores a compiled custom component, and loads it.
+    pub(super) fn keep_component(&self, engine: &Engine, name: &str, compiled: &[u8]) -> Result<Component, Error> {
+        if self.store(name, compiled).is_ok() {
+            let _ = self.forget_oldest_programs();
+        }
+        // SAFETY: the bytes come from our own compiler, in `host/programs.rs`.
+        unsafe { Component::deserialize(engine, compiled) }.map_err(Error::engine("loading a compiled program"))
+    }
+
+    // The engine cannot map a component from an open file, so its bytes are read, and hashed each time.
+    fn checked(&self, name: &str) -> Option<Vec<u8>> {
+        let directory = self.directory.as_deref().filter(|directory| is_private(directory))?;
+        let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let mut file = OpenOptions::new().read(true).custom_flags(no_follow).open(directory.join(name)).ok()?;
+        file.metadata().ok().filter(|metadata| metadata.is_file() && is_ours(metadata))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let (compiled, written) = bytes.split_last_chunk::<HASH>()?;
+        (blake3::hash(compiled) == blake3::Hash::from_bytes(*written)).then(|| compiled.to_vec())
     }
 
     fn forget_oldest_programs(&self) -> io::Result<()> {

@@ -107,6 +107,21 @@ pub(super) fn config(places: Places, metering: Metering) -> Config {
     config
 }
 
+/// Creates the engine of custom components, the only one that knows the component model.
+pub(super) fn components(metering: Metering) -> Result<Engine, Error> {
+    let mut config = common(WASM_STACK);
+    config
+        .consume_fuel(metering.counts_fuel())
+        .epoch_interruption(metering.looks_at_the_clock())
+        .wasm_component_model(true)
+        .wasm_exceptions(false)
+        .wasm_gc(false)
+        .wasm_function_references(false)
+        .gc_support(false)
+        .allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    Engine::new(&config).map_err(Error::engine("starting with these settings"))
+}
+
 // Instances are few and large, so they are allocated one by one.
 fn with_exceptions() -> Config {
     let mut config = common(SCIENTIFIC_STACK);
@@ -128,6 +143,7 @@ fn common(stack: usize) -> Config {
         // Only the features that Rust's and CPython's compilers emit (T-ISO-01).
         .wasm_relaxed_simd(false)
         .wasm_multi_memory(false)
+        .wasm_component_model(false)
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(None)
         .native_unwind_info(false)

@@ -20,8 +20,9 @@ use wasmtime::Engine;
 use super::cache::is_private;
 use super::{Code, Host, Prepared, START};
 use crate::Error;
+use crate::programs::module::Kind;
 use crate::programs::{check_name, module};
-use crate::wasi::foreign;
+use crate::wasi::{component, foreign};
 
 /// Maximum duration of a compilation.
 const COMPILE_TIME: Duration = Duration::from_secs(300);
@@ -45,11 +46,11 @@ pub struct InstalledProgram {
 }
 
 impl Host {
-    /// Returns a custom module, compiled and linked: from memory, else from the cache, else compiled now.
+    /// Returns a custom module or component, compiled and linked: from memory, else from the cache, else compiled now.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Program`] if it is not a preview1 command that can be compiled.
+    /// Returns [`Error::Program`] if it is not a command of WASI 0.1 or 0.2 that can be compiled.
     pub(crate) fn program(&self, name: &str, wasm: &[u8]) -> Result<Prepared, Error> {
         let refused = |reason: String| Error::Program { name: name.to_owned(), reason };
         let hash = blake3::hash(wasm);
@@ -57,27 +58,50 @@ impl Host {
         if let Some(prepared) = lock().get(&hash) {
             return Ok(prepared.clone());
         }
-        module::check(wasm).map_err(refused)?;
+        let prepared = match module::check(wasm).map_err(refused)? {
+            Kind::Module => self.module_program(name, wasm, &hash)?,
+            Kind::Component => self.component_program(name, wasm, &hash)?,
+        };
+        lock().insert(hash, prepared.clone());
+        Ok(prepared)
+    }
+
+    fn module_program(&self, name: &str, wasm: &[u8], hash: &blake3::Hash) -> Result<Prepared, Error> {
+        let refused = |reason: String| Error::Program { name: name.to_owned(), reason };
         let engine = &self.0.engines.ordinary;
-        let file = super::cache::program_name(engine, &hash);
+        let file = super::cache::program_name(engine, hash);
         let module = match self.0.cache.program(engine, &file) {
             Some(module) => module,
             None => {
                 self.tell(&format!("compiling the program {name} for this machine (once)"));
-                let compiled = compile(engine, wasm).map_err(refused)?;
+                let compiled = compile(engine, wasm, Kind::Module).map_err(refused)?;
                 self.0.cache.keep_program(engine, &file, &compiled)?
             }
         };
         foreign::check(&module).map_err(refused)?;
         let linker = foreign::foreign_linker(engine)?;
         let instance = linker.instantiate_pre(&module).map_err(|error| refused(format!("{error:#}")))?;
-        let prepared = Prepared { code: Code::Foreign(Arc::new(instance)), entry: START, told: None };
-        lock().insert(hash, prepared.clone());
-        Ok(prepared)
+        Ok(Prepared { code: Code::Foreign(Arc::new(instance)), entry: START, told: None })
     }
 
-    /// Installs and compiles a program for this user: a module built for `wasm32-wasip1`, which can then be added to sandboxes by
-    /// name ([`Builder::installed_program`](crate::Builder::installed_program)). An existing one with the same name is replaced.
+    fn component_program(&self, name: &str, wasm: &[u8], hash: &blake3::Hash) -> Result<Prepared, Error> {
+        let refused = |reason: String| Error::Program { name: name.to_owned(), reason };
+        let engine = self.0.engines.components()?;
+        let file = super::cache::program_name(engine, hash);
+        let component = match self.0.cache.component(engine, &file) {
+            Some(component) => component,
+            None => {
+                self.tell(&format!("compiling the program {name} for this machine (once)"));
+                let compiled = compile(engine, wasm, Kind::Component).map_err(refused)?;
+                self.0.cache.keep_component(engine, &file, &compiled)?
+            }
+        };
+        let program = component::Program::new(&component).map_err(refused)?;
+        Ok(Prepared { code: Code::Component(program), entry: START, told: None })
+    }
+
+    /// Installs and compiles a program for this user: a module built for `wasm32-wasip1`, or a component built for
+    /// `wasm32-wasip2`. It can then be added to sandboxes by name ([`Builder::installed_program`](crate::Builder::installed_program)). An existing one with the same name is replaced.
     ///
     /// # Errors
     ///
@@ -161,11 +185,15 @@ impl Host {
 }
 
 // The compiler cannot be interrupted: if it takes too long, its thread is abandoned and its module is not used.
-fn compile(engine: &Engine, wasm: &[u8]) -> Result<Vec<u8>, String> {
+fn compile(engine: &Engine, wasm: &[u8], kind: Kind) -> Result<Vec<u8>, String> {
     let (done, result) = sync_channel(1);
     let (engine, wasm) = (engine.clone(), wasm.to_vec());
     let work = move || {
-        let _ = done.send(engine.precompile_module(&wasm).map_err(|error| format!("{error:#}")));
+        let compiled = match kind {
+            Kind::Module => engine.precompile_module(&wasm),
+            Kind::Component => engine.precompile_component(&wasm),
+        };
+        let _ = done.send(compiled.map_err(|error| format!("{error:#}")));
     };
     let builder = thread::Builder::new().name("sandlite compiler".to_owned());
     builder.spawn(work).map_err(|error| format!("cannot start a thread: {error}"))?;

@@ -1,5 +1,7 @@
 //! The preopened directories of a custom module.
 
+use std::sync::Arc;
+
 use abi::Errno;
 use sqlite_fs::path::Last;
 use sqlite_fs::{FileType, Volume as _};
@@ -34,14 +36,20 @@ pub(super) fn preopen(state: &mut State) -> Result<(), Errno> {
         let grant = rights::inherited(state.descriptors.get(fd)?);
         *state.descriptors.grant_mut(fd)? = grant;
     }
-    for (fd, (name, path)) in (ROOT_DESCRIPTOR..).zip(state.job.roots.list()) {
-        let view = &state.job.view;
-        let node = match view.find(ROOT_NODE, &path, Last::Follow) {
-            Ok((node, FileType::Directory)) => node,
-            _ => return Err(Errno::NOTDIR),
-        };
-        let file = OpenFile::new(Object::Directory(HeldNode::new(view, node)), true, false, false);
-        state.descriptors.set(fd, file, rights::preopened(&name))?;
+    for (fd, (name, directory)) in (ROOT_DESCRIPTOR..).zip(directories(state)?) {
+        state.descriptors.set(fd, directory, rights::preopened(&name))?;
     }
     Ok(())
+}
+
+/// Opens the directories of a custom module: its name for each, and the directory.
+pub(crate) fn directories(state: &State) -> Result<Vec<(String, Arc<OpenFile>)>, Errno> {
+    let view = &state.job.view;
+    let open = |(name, path): (String, String)| match view.find(ROOT_NODE, &path, Last::Follow) {
+        Ok((node, FileType::Directory)) => {
+            Ok((name, OpenFile::new(Object::Directory(HeldNode::new(view, node)), true, false, false)))
+        }
+        _ => Err(Errno::NOTDIR),
+    };
+    state.job.roots.list().into_iter().map(open).collect()
 }

@@ -10,15 +10,16 @@ use std::task::{Context, Poll, Waker};
 use abi::spawn::{Action, NEW_GROUP, Request};
 use abi::{Errno, Signal, WaitStatus};
 use guests::Entry;
-use wasmtime::{AsContextMut, Instance, Store, StoreContextMut, Trap, UpdateDeadline};
+use wasmtime::{AsContextMut, Engine, Instance, Store, StoreContextMut, Trap, UpdateDeadline};
 
 use super::descriptor::Descriptors;
-use super::preopen::preopen;
+use super::preopen::{directories, preopen};
 use super::reaping::let_go;
 use super::state::{Start, pay_fuel, settle_fuel};
 use super::{Ended, Fault, Job, Pid, Process, State, program, python, report};
 use crate::Error;
 use crate::host::{Code, Prepared};
+use crate::wasi::component::Program;
 
 /// The exit status of a program that exists but cannot be run, as in shells.
 const CANNOT_RUN: u8 = 126;
@@ -151,9 +152,26 @@ fn run_program(state: State) -> Result<(Ended, Store<State>), Ended> {
             preopen(&mut state).map_err(|_| Ended::Exit(CANNOT_RUN))?;
             instantiate(state)?
         }
+        Code::Component(program) => {
+            let program = Arc::clone(program);
+            return run_component(state, &program);
+        }
         Code::Guest(_) => instantiate(state)?,
     };
     let ended = call_entry(&mut store, &instance, entry).map_or_else(|ended| ended, Ended::Exit);
+    Ok((ended, store))
+}
+
+fn run_component(state: State, program: &Program) -> Result<(Ended, Store<State>), Ended> {
+    directories(&state).map_err(|_| Ended::Exit(CANNOT_RUN))?;
+    let job = Arc::clone(&state.job);
+    let mut store = store(program.engine(), state)?;
+    let instance = match on_own_stack(program.instantiate(&mut store)) {
+        Ok(instance) => instance,
+        Err(error) => return Err(refused(&mut store, &job, &error)),
+    };
+    let result = on_own_stack(program.run(&mut store, &instance));
+    let ended = meaning(&mut store, None, result);
     Ok((ended, store))
 }
 
@@ -202,7 +220,7 @@ fn give(store: &mut Store<State>, instance: &Instance, text: &str) -> wasmtime::
 // The status that an entry returned, or the reason it ended.
 fn outcome(store: &mut Store<State>, instance: &Instance, result: wasmtime::Result<u32>) -> Result<u8, Ended> {
     let returned = result.is_ok();
-    match meaning(store, instance, result) {
+    match meaning(store, Some(instance), result) {
         Ended::Exit(code) if returned => Ok(code),
         ended => Err(ended),
     }
@@ -212,7 +230,7 @@ fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) 
     match instance.get_typed_func::<u32, u32>(&mut *store, abi::FORK_ENTRY) {
         Ok(function) => {
             let result = on_own_stack(function.call_async(&mut *store, closure));
-            meaning(store, instance, result)
+            meaning(store, Some(instance), result)
         }
         Err(_) => Ended::Signal(Signal::ABRT),
     }
@@ -222,7 +240,19 @@ fn call_fork_entry(store: &mut Store<State>, instance: &Instance, closure: u32) 
 pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ended> {
     let job = Arc::clone(&state.job);
     let Some(module) = state.prepared.module().cloned() else { return Err(Ended::HostPanic) };
-    let mut store = Store::new(module.module().engine(), state);
+    let mut store = store(module.module().engine(), state)?;
+    let instance = match on_own_stack(module.instantiate_async(&mut store)) {
+        Ok(instance) => instance,
+        Err(error) => return Err(refused(&mut store, &job, &error)),
+    };
+    let memory = instance.get_memory(&mut store, "memory");
+    store.data_mut().memory = memory;
+    Ok((store, instance))
+}
+
+// A store with its limits.
+fn store(engine: &Engine, state: State) -> Result<Store<State>, Ended> {
+    let mut store = Store::new(engine, state);
     store.limiter(|state| state);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut store: StoreContextMut<'_, State>| {
@@ -234,13 +264,7 @@ pub(super) fn instantiate(state: State) -> Result<(Store<State>, Instance), Ende
         Ok(UpdateDeadline::Continue(1))
     });
     settle_fuel(store.as_context_mut())?;
-    let instance = match on_own_stack(module.instantiate_async(&mut store)) {
-        Ok(instance) => instance,
-        Err(error) => return Err(refused(&mut store, &job, &error)),
-    };
-    let memory = instance.get_memory(&mut store, "memory");
-    store.data_mut().memory = memory;
-    Ok((store, instance))
+    Ok(store)
 }
 
 // A guest that cannot be interrupted is ended.
@@ -277,7 +301,7 @@ fn on_own_stack<T>(call: impl Future<Output = wasmtime::Result<T>>) -> wasmtime:
     }
 }
 
-fn meaning(store: &mut Store<State>, instance: &Instance, result: wasmtime::Result<u32>) -> Ended {
+fn meaning(store: &mut Store<State>, instance: Option<&Instance>, result: wasmtime::Result<u32>) -> Ended {
     let ended = reason(store, instance, result);
     if let Ended::Exit(1..) = ended
         && store.data().memory_refused
@@ -287,7 +311,7 @@ fn meaning(store: &mut Store<State>, instance: &Instance, result: wasmtime::Resu
     ended
 }
 
-fn reason(store: &mut Store<State>, instance: &Instance, result: wasmtime::Result<u32>) -> Ended {
+fn reason(store: &mut Store<State>, instance: Option<&Instance>, result: wasmtime::Result<u32>) -> Ended {
     let settled = settle_fuel(store.as_context_mut());
     let error = match result {
         Ok(code) => return Ended::Exit(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
@@ -303,7 +327,7 @@ fn reason(store: &mut Store<State>, instance: &Instance, result: wasmtime::Resul
         return Ended::Limit;
     }
     match error.downcast_ref::<Trap>() {
-        Some(trap) => trapped(store, Some(instance), trap),
+        Some(trap) => trapped(store, instance, trap),
         None => Ended::Signal(Signal::SEGV),
     }
 }

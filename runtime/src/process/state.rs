@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use wasmtime::component::ResourceTable;
 use wasmtime::{AsContextMut, Memory, ResourceLimiter, StoreContextMut};
 
 use super::descriptor::Descriptors;
@@ -38,6 +39,8 @@ pub(crate) struct State {
     pub(crate) memory_refused: bool,
     /// Whether an exception was requested that it may not have noticed.
     pub(crate) interrupted: bool,
+    /// The resources of a component, besides its descriptors.
+    pub(crate) resources: ResourceTable,
     memory_held: u64,
     fuel_granted: u64,
     // The used and charged part of the grant.
@@ -46,6 +49,12 @@ pub(crate) struct State {
 
 /// Size of a table element in the engine, in bytes.
 const TABLE_ELEMENT: u64 = 8;
+
+/// Maximum number of instances and of tables in one process: all but components have one.
+const MAX_INSTANCES: usize = 256;
+
+/// Maximum number of linear memories in one process.
+const MAX_MEMORIES: usize = 32;
 
 /// The arguments and environment of a new process.
 #[derive(Clone, Debug)]
@@ -83,6 +92,7 @@ impl State {
             told_of_limit: false,
             memory_refused: false,
             interrupted: false,
+            resources: ResourceTable::new(),
             memory_held: 0,
             fuel_granted: 0,
             fuel_paid: 0,
@@ -93,6 +103,7 @@ impl State {
     pub(crate) fn become_program(&mut self, start: Start, prepared: Prepared) {
         self.return_memory();
         self.memory_refused = false;
+        self.resources = ResourceTable::new();
         // The fuel of the old store is paid; the new one starts with none.
         (self.fuel_granted, self.fuel_paid) = (0, 0);
         self.descriptors.close_for_exec();
@@ -175,6 +186,19 @@ impl ResourceLimiter for State {
             self.memory_held += more;
         }
         Ok(granted)
+    }
+
+    // A component can have several modules, and each reserves address space (T-DOS-03).
+    fn instances(&self) -> usize {
+        MAX_INSTANCES
+    }
+
+    fn memories(&self) -> usize {
+        MAX_MEMORIES
+    }
+
+    fn tables(&self) -> usize {
+        MAX_INSTANCES
     }
 
     // Tables also use memory of the host (T-DOS-03).

@@ -1,4 +1,4 @@
-//! Checks of a custom module before it is compiled: it must be a core module, and small enough to compile in bounded time.
+//! Checks of a custom module or component before it is compiled: it must be small enough to compile in bounded time.
 //!
 //! A compiler's time and memory grow faster than the length of a function, so they are bounded by the longest one (T-DOS-03).
 
@@ -20,47 +20,93 @@ const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
 /// The section that has the functions' code.
 const CODE_SECTION: u8 = 10;
 
-/// Checks a module before it is compiled.
+/// The sections of a component that have modules and components.
+const MODULE_SECTION: u8 = 1;
+const COMPONENT_SECTION: u8 = 4;
+
+/// Maximum number of modules and components in a component.
+const MAX_PARTS: usize = 256;
+
+/// Maximum nesting of components.
+const MAX_DEPTH: usize = 16;
+
+/// The kind of a program's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A core module, for `wasm32-wasip1`.
+    Module,
+    /// A component, for `wasm32-wasip2`.
+    Component,
+}
+
+/// Checks a module or component before it is compiled.
 ///
 /// # Errors
 ///
 /// Returns the reason it is rejected.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn check(bytes: &[u8]) -> Result<Kind, String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("it has {} bytes; the maximum is {MAX_BYTES}", bytes.len()));
     }
-    let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a WebAssembly module")?;
-    let (version, mut rest) = rest.split_first_chunk::<4>().ok_or("it is not a WebAssembly module")?;
-    match *version {
-        CORE => {}
-        COMPONENT => return Err("it is a component: only core modules for `wasm32-wasip1` are supported".to_owned()),
-        _ => return Err("unknown version of WebAssembly".to_owned()),
-    }
-    // The compiler reports other damage.
-    while let Some((section, after)) = rest.split_first() {
-        let Some((length, after)) = number(after) else { return Ok(()) };
-        let Some((body, after)) = after.split_at_checked(length as usize) else { return Ok(()) };
-        if *section == CODE_SECTION {
-            return check_code(body);
-        }
-        rest = after;
-    }
-    Ok(())
+    Totals::default().part(bytes, 0)
 }
 
-fn check_code(body: &[u8]) -> Result<(), String> {
-    let Some((count, mut rest)) = number(body) else { return Ok(()) };
-    if count > MAX_FUNCTIONS {
-        return Err(format!("it has {count} functions; the maximum is {MAX_FUNCTIONS}"));
-    }
-    while let Some((length, after)) = number(rest) {
-        if length > MAX_FUNCTION_BYTES {
-            return Err(format!("one of its functions has {length} bytes; the maximum is {MAX_FUNCTION_BYTES}"));
+/// The parts of a file so far.
+#[derive(Default)]
+struct Totals {
+    parts: usize,
+    functions: u64,
+}
+
+impl Totals {
+    fn part(&mut self, bytes: &[u8], depth: usize) -> Result<Kind, String> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or("it is not a WebAssembly module")?;
+        let (version, rest) = rest.split_first_chunk::<4>().ok_or("it is not a WebAssembly module")?;
+        let kind = match *version {
+            CORE => Kind::Module,
+            COMPONENT => Kind::Component,
+            _ => return Err("unknown version of WebAssembly".to_owned()),
+        };
+        self.parts += 1;
+        if self.parts > MAX_PARTS || depth > MAX_DEPTH {
+            return Err(format!("it has more than {MAX_PARTS} modules, or they are nested more than {MAX_DEPTH} levels deep"));
         }
-        let Some(after) = after.get(length as usize..) else { break };
-        rest = after;
+        self.sections(kind, rest, depth)?;
+        Ok(kind)
     }
-    Ok(())
+
+    // The compiler reports other damage.
+    fn sections(&mut self, kind: Kind, mut rest: &[u8], depth: usize) -> Result<(), String> {
+        while let Some((section, after)) = rest.split_first() {
+            let Some((length, after)) = number(after) else { return Ok(()) };
+            let Some((body, after)) = after.split_at_checked(length as usize) else { return Ok(()) };
+            match (kind, *section) {
+                (Kind::Module, CODE_SECTION) => self.code(body)?,
+                (Kind::Component, MODULE_SECTION | COMPONENT_SECTION) => {
+                    self.part(body, depth + 1)?;
+                }
+                _ => {}
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn code(&mut self, body: &[u8]) -> Result<(), String> {
+        let Some((count, mut rest)) = number(body) else { return Ok(()) };
+        self.functions += u64::from(count);
+        if self.functions > u64::from(MAX_FUNCTIONS) {
+            return Err(format!("it has {} functions; the maximum is {MAX_FUNCTIONS}", self.functions));
+        }
+        while let Some((length, after)) = number(rest) {
+            if length > MAX_FUNCTION_BYTES {
+                return Err(format!("one of its functions has {length} bytes; the maximum is {MAX_FUNCTION_BYTES}"));
+            }
+            let Some(after) = after.get(length as usize..) else { break };
+            rest = after;
+        }
+        Ok(())
+    }
 }
 
 // An unsigned LEB128 number, and the rest.
@@ -84,23 +130,38 @@ mod tests {
     }
 
     #[test]
-    fn only_core_modules_of_bounded_functions_are_compiled() {
-        assert_eq!(check(&wat::parse_str("(module (func (export \"_start\")))").unwrap()), Ok(()));
+    fn only_modules_of_bounded_functions_are_compiled() {
+        assert_eq!(check(&wat::parse_str("(module (func (export \"_start\")))").unwrap()), Ok(Kind::Module));
+        assert_eq!(check(&wat::parse_str("(component (core module (func)))").unwrap()), Ok(Kind::Component));
         check_error(b"#!/bin/sh\n", "it is not a WebAssembly module");
         check_error(b"\0as", "it is not a WebAssembly module");
-        check_error(b"\0asm\x0d\0\x01\0", "it is a component: only core modules for `wasm32-wasip1` are supported");
         check_error(b"\0asm\x02\0\0\0", "unknown version of WebAssembly");
         let mut long = b"\0asm\x01\0\0\0".to_vec();
         // A code section of one function with 8 388 607 bytes.
         long.extend([10, 5, 1, 0xff, 0xff, 0xff, 0x03]);
         check_error(&long, "one of its functions has 8388607 bytes; the maximum is 7654321");
+        let mut inside = b"\0asm\x0d\0\x01\0\x01\x0f".to_vec();
+        inside.extend(&long);
+        check_error(&inside, "one of its functions has 8388607 bytes; the maximum is 7654321");
+    }
+
+    // T-DOS-03.
+    #[test]
+    fn a_component_has_a_bounded_number_of_modules() {
+        let nested = |depth: usize| format!("{}{}", "(component ".repeat(depth), ")".repeat(depth));
+        assert_eq!(check(&wat::parse_str(nested(17)).unwrap()), Ok(Kind::Component));
+        let text = "it has more than 256 modules, or they are nested more than 16 levels deep";
+        check_error(&wat::parse_str(nested(18)).unwrap(), text);
+        let many = |count: usize| wat::parse_str(format!("(component {})", "(core module)".repeat(count))).unwrap();
+        assert_eq!(check(&many(255)), Ok(Kind::Component));
+        check_error(&many(256), text);
     }
 
     #[test]
     fn a_broken_module_is_left_to_the_compiler() {
         for end in 8..60 {
             let bytes = wat::parse_str("(module (func (export \"_start\") nop nop) (memory 1) (data \"x\"))").unwrap();
-            assert_eq!(check(bytes.get(..end).unwrap_or(&bytes)), Ok(()), "{end}");
+            assert_eq!(check(bytes.get(..end).unwrap_or(&bytes)), Ok(Kind::Module), "{end}");
         }
     }
 }

@@ -218,9 +218,9 @@ impl Builder {
         self
     }
 
-    /// Adds a program to the sandbox: a module built for `wasm32-wasip1`, such as your own Rust or C. It appears as
-    /// `/usr/local/bin/NAME` and works on the sandbox's files and under its limits, like every program. It is compiled when the
-    /// sandbox is opened, and cached.
+    /// Adds a program to the sandbox: a module built for `wasm32-wasip1` or a component built for `wasm32-wasip2`, such as your
+    /// own Rust or C. It appears as `/usr/local/bin/NAME` and works on the sandbox's files and under its limits, like every
+    /// program. It is compiled when the sandbox is opened, and cached.
     ///
     /// ```no_run
     /// # use sandlite_runtime::Sandbox;

@@ -2,16 +2,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use wasmtime::{AsContextMut, Caller};
+use wasmtime::{AsContextMut, Caller, StoreContextMut};
 
 use super::memory::GuestMemory;
 use crate::process::{Ended, Fault, State, settle_fuel};
 
 /// Fuel for a host call itself: about its cost in guest instructions (T-DOS-12).
-const BASE_FUEL: u64 = 200;
+pub(super) const BASE_FUEL: u64 = 200;
 
 /// Number of bytes moved per unit of fuel.
-const BYTES_PER_FUEL: u64 = 16;
+pub(super) const BYTES_PER_FUEL: u64 = 16;
 
 /// One call of a guest.
 pub(crate) struct Call<'a> {
@@ -48,13 +48,13 @@ pub(super) fn enter_again(
     caller: &mut Caller<'_, State>,
     body: impl FnOnce(&mut Call<'_>) -> Result<(), Fault>,
 ) -> wasmtime::Result<u32> {
-    settle_for_turns(caller)?;
+    settle_for_turns(caller.as_context_mut())?;
     let Some(memory) = caller.data().memory else { return Err(Ended::HostPanic.into()) };
     let (bytes, state) = memory.data_and_store_mut(&mut *caller);
     let mut call = Call { memory: GuestMemory::new(bytes), state, fuel: BASE_FUEL, waited: false };
     let result = catch_unwind(AssertUnwindSafe(|| body(&mut call))).unwrap_or(Err(Fault::End(Ended::HostPanic)));
     let (fuel, waited) = (call.fuel, call.waited);
-    leave(caller, fuel, waited)?;
+    leave(caller.as_context_mut(), fuel, waited)?;
     answer(result)
 }
 
@@ -63,9 +63,9 @@ pub(super) fn enter_engine<T>(
     caller: &mut Caller<'_, State>,
     body: impl FnOnce(&mut Caller<'_, State>) -> Result<T, Fault>,
 ) -> wasmtime::Result<Result<T, u32>> {
-    settle_for_turns(caller)?;
+    settle_for_turns(caller.as_context_mut())?;
     let result = catch_unwind(AssertUnwindSafe(|| body(caller))).unwrap_or(Err(Fault::End(Ended::HostPanic)));
-    leave(caller, BASE_FUEL, true)?;
+    leave(caller.as_context_mut(), BASE_FUEL, true)?;
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(Fault::Errno(errno)) => Ok(Err(u32::from(errno.raw()))),
@@ -73,15 +73,16 @@ pub(super) fn enter_engine<T>(
     }
 }
 
-// If processes take turns, the used fuel is known before another one runs, regardless of the last tick.
-fn settle_for_turns(caller: &mut Caller<'_, State>) -> wasmtime::Result<()> {
-    if caller.data().job.turns.is_some() {
-        settle_fuel(caller.as_context_mut())?;
+/// Settles the used fuel if processes take turns, so that it is known before another one runs, regardless of the last tick.
+pub(super) fn settle_for_turns(store: StoreContextMut<'_, State>) -> wasmtime::Result<()> {
+    if store.data().job.turns.is_some() {
+        settle_fuel(store)?;
     }
     Ok(())
 }
 
-fn leave(caller: &mut Caller<'_, State>, fuel: u64, mut waited: bool) -> wasmtime::Result<()> {
+/// Charges a call, and returns an error if the guest must not continue.
+pub(super) fn leave(mut caller: StoreContextMut<'_, State>, fuel: u64, mut waited: bool) -> wasmtime::Result<()> {
     let (job, pid) = (&caller.data().job, caller.data().process.pid);
     waited |= job.turns.as_ref().is_some_and(|turns| turns.count_call(&job.clock, pid));
     if caller.data().process.must_end() || caller.data().job.is_over() {
@@ -95,7 +96,7 @@ fn leave(caller: &mut Caller<'_, State>, fuel: u64, mut waited: bool) -> wasmtim
         caller.data().job.meter.spend_fuel(fuel - left).map_err(|_| Ended::Limit)?;
     }
     if waited || left <= fuel {
-        settle_fuel(caller.as_context_mut())?;
+        settle_fuel(caller)?;
     }
     Ok(())
 }

@@ -127,7 +127,7 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         b"stat" => {
             let ([follow], path) = numbers(body)?;
             let node = node(call, path, follow)?;
-            Ok(metadata::of_node(call, node)?.encode().to_vec())
+            Ok(metadata::of_node(call.state, node)?.encode().to_vec())
         }
         b"fstat" => {
             let ([fd], _) = numbers(body)?;
@@ -151,7 +151,7 @@ fn perform(call: &mut Call<'_>, name: &[u8], body: &[u8], timeout: i64) -> Resul
         b"chown" => {
             let ([follow, uid, gid], path) = numbers(body)?;
             let node = node(call, path, follow)?;
-            metadata::chown(call, node, uid, gid)?;
+            metadata::chown(call.state, node, uid, gid)?;
             Ok(Vec::new())
         }
         b"umask" => {

@@ -10,8 +10,8 @@ use super::call::Call;
 use super::memory::{Buffer, MAX_IO_BYTES};
 use super::metadata;
 use super::types;
-use crate::process::Fault;
 use crate::process::descriptor::{Object, OpenFile, ROOT_DESCRIPTOR, Whence};
+use crate::process::{Fault, State};
 use crate::vfs::{Node, ROOT_NODE, Thing, descriptor_entries};
 
 /// Returns the open file of a descriptor.
@@ -127,7 +127,7 @@ pub(super) fn fdstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault
     let file = file(call, fd)?;
     let file_type = match &file.object {
         Object::Device(_) => types::CHARACTER_DEVICE,
-        _ => types::file_type(metadata::of_file(call, &file)?.kind()),
+        _ => types::file_type(metadata::of_file(call.state, &file)?.kind()),
     };
     let flags = if file.append() { types::FD_APPEND } else { 0 } | if file.nonblocking() { types::FD_NONBLOCK } else { 0 };
     let mut rights = types::RIGHTS_SEEK | types::RIGHTS_ALL & !(types::RIGHT_READ | types::RIGHT_WRITE);
@@ -162,7 +162,7 @@ pub(super) fn stat(call: &Call<'_>, fd: u32) -> Result<Stat, Fault> {
         return Ok(call.state.job.view.attributes(ROOT_NODE)?);
     }
     let file = file(call, fd)?;
-    metadata::of_file(call, &file)
+    metadata::of_file(call.state, &file)
 }
 
 /// `fd_filestat_set_size`.
@@ -190,7 +190,7 @@ pub(super) fn set_times(call: &mut Call<'_>, fd: u32, atime: u64, mtime: u64, fl
     let (Object::File(held) | Object::Directory(held) | Object::Generated(held, ..)) = &file.object else {
         return Err(Errno::INVAL.into());
     };
-    metadata::set_times(call, held.node, atime, mtime, flags)
+    metadata::set_times(call.state, held.node, atime, mtime, flags)
 }
 
 /// `fd_sync`, `fd_datasync`, `fd_advise`: only the command's transaction is made durable.
@@ -238,7 +238,7 @@ pub(super) fn list(call: &mut Call<'_>, node: Node, (buffer, length): (u32, u32)
     let mut written: u32 = 0;
     let mut cookie = cookie;
     while written < length {
-        let entries = names(call, node, cookie)?;
+        let entries = names(call.state, node, cookie)?;
         if entries.is_empty() {
             break;
         }
@@ -263,9 +263,9 @@ pub(super) fn list(call: &mut Call<'_>, node: Node, (buffer, length): (u32, u32)
 // The first two cookies are `.` and `..`; the directory's own follow.
 const DOTS: u64 = 2;
 
-fn names(call: &Call<'_>, node: Node, cookie: u64) -> Result<Vec<Entry>, Fault> {
+fn names(state: &State, node: Node, cookie: u64) -> Result<Vec<Entry>, Fault> {
     let mut entries = Vec::new();
-    let view = &call.state.job.view;
+    let view = &state.job.view;
     for (name, dot) in [(".", 0), ("..", 1)] {
         if cookie <= dot {
             let ino = view.stat(node).map_or(1, |stat| stat.ino);
@@ -273,10 +273,14 @@ fn names(call: &Call<'_>, node: Node, cookie: u64) -> Result<Vec<Entry>, Fault> 
         }
     }
     let after = cookie.saturating_sub(DOTS);
-    let listed = match view.thing(node) {
-        Some(Thing::Descriptors) => descriptor_entries(&call.state.descriptors.numbers(), after),
-        _ => view.readdir(node, after, NAMES_PER_STEP)?,
-    };
-    entries.extend(listed.into_iter().map(|entry| Entry { cookie: entry.cookie + DOTS, ..entry }));
+    entries.extend(children(state, node, after)?.into_iter().map(|entry| Entry { cookie: entry.cookie + DOTS, ..entry }));
     Ok(entries)
+}
+
+/// Returns the next names of a directory, without `.` and `..`.
+pub(super) fn children(state: &State, node: Node, after: u64) -> Result<Vec<Entry>, Fault> {
+    match state.job.view.thing(node) {
+        Some(Thing::Descriptors) => Ok(descriptor_entries(&state.descriptors.numbers(), after)),
+        _ => Ok(state.job.view.readdir(node, after, NAMES_PER_STEP)?),
+    }
 }

@@ -4,7 +4,7 @@
 //! these instead, and nothing of `guests/abi`.
 
 mod files;
-mod paths;
+pub(super) mod paths;
 pub(crate) mod rights;
 
 use abi::Errno;
@@ -91,10 +91,7 @@ pub(crate) fn check(module: &Module) -> Result<(), String> {
         .map(|import| format!("`{}.{}`", import.module(), import.name()))
         .collect();
     if !unknown.is_empty() {
-        let more = unknown.len().saturating_sub(MISSING_SHOWN);
-        let listed = unknown.into_iter().take(MISSING_SHOWN).collect::<Vec<_>>().join(", ");
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        return Err(format!("unknown imports {listed}{more}: only `{WASI}` is provided"));
+        return Err(format!("unknown imports {}: only `{WASI}` is provided", listed(unknown)));
     }
     match (module.get_export("_start"), module.get_export("memory")) {
         (Some(start), _) if start.func().is_none() => Err("its export `_start` is not a function".to_owned()),
@@ -103,6 +100,13 @@ pub(crate) fn check(module: &Module) -> Result<(), String> {
         (_, Some(memory)) if memory.memory().is_none() => Err("its export `memory` is not a memory".to_owned()),
         _ => Ok(()),
     }
+}
+
+/// Returns the first of some names, and the number of the others.
+pub(super) fn listed(names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MISSING_SHOWN);
+    let listed = names.into_iter().take(MISSING_SHOWN).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{listed} and {more} more") } else { listed }
 }
 
 fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {

@@ -72,7 +72,7 @@ pub(super) fn open(call: &mut Call<'_>, path: PathArgument, flags: OpenFlags, ou
 pub(super) fn filestat(call: &mut Call<'_>, path: PathArgument, lookup: u32, out: u32) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
     let (node, _) = call.state.job.view.find(base, &text, last(lookup))?;
-    let stat = metadata::of_node(call, node)?;
+    let stat = metadata::of_node(call.state, node)?;
     Ok(call.memory.write(out, &types::filestat(&stat))?)
 }
 
@@ -80,7 +80,7 @@ pub(super) fn filestat(call: &mut Call<'_>, path: PathArgument, lookup: u32, out
 pub(super) fn set_times(call: &mut Call<'_>, path: PathArgument, lookup: u32, times: [u64; 2], flags: u32) -> Result<(), Fault> {
     let (base, text) = path.read(call)?;
     let (node, _) = call.state.job.view.find(base, &text, last(lookup))?;
-    metadata::set_times(call, node, times[0], times[1], flags)
+    metadata::set_times(call.state, node, times[0], times[1], flags)
 }
 
 /// `path_create_directory`.

@@ -203,7 +203,7 @@ pub(super) fn node_at(call: &Call<'_>, path: &str, follow: u32) -> Result<Node, 
 /// `stat`.
 pub(super) fn stat(call: &mut Call<'_>, path: (u32, u32), follow: u32, out: u32) -> Result<(), Fault> {
     let node = node(call, path, follow)?;
-    let stat = metadata::of_node(call, node)?;
+    let stat = metadata::of_node(call.state, node)?;
     Ok(call.memory.write(out, &stat.encode())?)
 }
 
@@ -229,7 +229,7 @@ pub(super) fn chmod(call: &mut Call<'_>, path: (u32, u32), follow: u32, mode: u3
 /// `chown`.
 pub(super) fn chown(call: &mut Call<'_>, path: (u32, u32), follow: u32, uid: u32, gid: u32) -> Result<(), Fault> {
     let node = node(call, path, follow)?;
-    metadata::chown(call, node, uid, gid)
+    metadata::chown(call.state, node, uid, gid)
 }
 
 /// `count`: a process that reaches the limit is notified once, so that its buffered output is not lost, and ended the next time.

@@ -87,7 +87,7 @@ pub(super) fn fdstat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault
     let file = files::file(call, fd)?;
     let file_type = match &file.object {
         Object::Device(_) => types::CHARACTER_DEVICE,
-        _ => types::file_type(metadata::of_file(call, &file)?.kind()),
+        _ => types::file_type(metadata::of_file(call.state, &file)?.kind()),
     };
     let grant = call.state.descriptors.grant(fd)?;
     let flags = if file.append() { types::FD_APPEND } else { 0 } | if file.nonblocking() { types::FD_NONBLOCK } else { 0 };
@@ -119,7 +119,7 @@ pub(super) fn set_rights(call: &mut Call<'_>, fd: u32, base: u64, inheriting: u6
 pub(super) fn filestat(call: &mut Call<'_>, fd: u32, out: u32) -> Result<(), Fault> {
     need(call, fd, rights::FD_FILESTAT_GET)?;
     let file = files::file(call, fd)?;
-    let stat = metadata::of_file(call, &file)?;
+    let stat = metadata::of_file(call.state, &file)?;
     Ok(call.memory.write(out, &types::filestat(&stat))?)
 }
 

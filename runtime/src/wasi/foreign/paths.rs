@@ -14,51 +14,59 @@ use super::files::sync_flags;
 use super::rights::{self, need};
 use crate::defaults::USER;
 use crate::process::descriptor::{Grant, Object};
-use crate::process::{self, Fault, Roots};
+use crate::process::{self, Fault, Roots, State};
 use crate::vfs::{Node, ROOT_NODE, View};
 
 /// A decoded path argument: its start directory, and its text.
-struct Given {
+pub(in crate::wasi) struct Given {
     base: Node,
     text: String,
 }
 
 impl Given {
     fn read(call: &Call<'_>, argument: PathArgument, right: u64) -> Result<Self, Errno> {
-        let node = files::file(call, argument.fd)?.directory()?;
+        files::file(call, argument.fd)?.directory()?;
         need(call, argument.fd, right)?;
         let text = call.memory.path(argument.pointer, argument.length)?;
-        let base = if begins_anywhere(call, argument.fd, node) { begin(call, &text) } else { node };
+        Self::new(call.state, argument.fd, text)
+    }
+
+    /// Creates a path that starts at a descriptor.
+    pub(in crate::wasi) fn new(state: &State, fd: u32, text: String) -> Result<Self, Errno> {
+        let node = state.descriptors.get(fd)?.directory()?;
+        let base = if begins_anywhere(state, fd, node) { begin(state, &text) } else { node };
         Ok(Self { base, text })
     }
 
-    fn resolve(&self, call: &Call<'_>, last: Last) -> Result<Resolved<Node>, FsError> {
-        let view = &call.state.job.view;
-        match call.state.job.roots {
+    /// Walks to its end.
+    pub(in crate::wasi) fn resolve(&self, state: &State, last: Last) -> Result<Resolved<Node>, FsError> {
+        let view = &state.job.view;
+        match state.job.roots {
             Roots::Whole => view.resolve(self.base, &self.text, last),
             Roots::Only(_) if self.text.starts_with('/') => Err(FsError::NotPermitted),
             Roots::Only(_) => path::resolve(&Below { view, top: self.base }, self.base, self.base, &self.text, last),
         }
     }
 
-    fn find(&self, call: &Call<'_>, last: Last) -> Result<(Node, FileType), FsError> {
-        self.resolve(call, last)?.existing()
+    /// Returns the node at its end.
+    pub(in crate::wasi) fn find(&self, state: &State, last: Last) -> Result<(Node, FileType), FsError> {
+        self.resolve(state, last)?.existing()
     }
 }
 
 // Whether a descriptor is the root directory that a program of a sandbox has from its start.
-fn begins_anywhere(call: &Call<'_>, fd: u32, node: Node) -> bool {
-    let is_preopen = call.state.descriptors.grant(fd).is_ok_and(|grant| grant.preopen.is_some());
-    is_preopen && node == ROOT_NODE && matches!(call.state.job.roots, Roots::Whole)
+fn begins_anywhere(state: &State, fd: u32, node: Node) -> bool {
+    let is_preopen = state.descriptors.grant(fd).is_ok_and(|grant| grant.preopen.is_some());
+    is_preopen && node == ROOT_NODE && matches!(state.job.roots, Roots::Whole)
 }
 
 // WASI's libc treats `/a/b` and `a/b` alike, and has no current directory. So the existing files decide: a path whose first
 // component exists in the current directory starts there, else one whose first component exists in the root starts there, else it
 // is a new name in the current directory.
-fn begin(call: &Call<'_>, text: &str) -> Node {
-    let view = &call.state.job.view;
+fn begin(state: &State, text: &str) -> Node {
+    let view = &state.job.view;
     let first = text.split('/').next().unwrap_or_default();
-    let current = std::str::from_utf8(&call.state.cwd).ok().and_then(|cwd| view.find(ROOT_NODE, cwd, Last::Follow).ok());
+    let current = std::str::from_utf8(&state.cwd).ok().and_then(|cwd| view.find(ROOT_NODE, cwd, Last::Follow).ok());
     match current {
         Some((current, FileType::Directory)) if !text.starts_with('/') => {
             let is_in = |directory| view.lookup(directory, first).is_ok();
@@ -117,7 +125,7 @@ pub(super) fn open(
     let granted = flags.rights & allowed;
     let mut how = OpenFlags { rights: granted, ..flags }.decode();
     how.write |= granted & (rights::FD_ALLOCATE | rights::FD_FILESTAT_SET_SIZE) != 0 && granted & rights::FD_WRITE != 0;
-    let found = given.resolve(call, how.last())?;
+    let found = given.resolve(call.state, how.last())?;
     let file = process::open_found(call.state, &found, how)?;
     let possible = if matches!(file.object, Object::Directory(_)) { rights::DIRECTORY } else { rights::FILE };
     let grant = Grant { base: granted & possible, inheriting: inheriting & allowed, sync_flags, preopen: None };
@@ -136,8 +144,8 @@ pub(super) fn open(
 /// `path_filestat_get`.
 pub(super) fn filestat(call: &mut Call<'_>, argument: PathArgument, lookup: u32, out: u32) -> Result<(), Fault> {
     let given = Given::read(call, argument, rights::PATH_FILESTAT_GET)?;
-    let (node, _) = given.find(call, last(lookup))?;
-    let stat = metadata::of_node(call, node)?;
+    let (node, _) = given.find(call.state, last(lookup))?;
+    let stat = metadata::of_node(call.state, node)?;
     Ok(call.memory.write(out, &types::filestat(&stat))?)
 }
 
@@ -150,42 +158,42 @@ pub(super) fn set_times(
     flags: u32,
 ) -> Result<(), Fault> {
     let given = Given::read(call, argument, rights::PATH_FILESTAT_SET_TIMES)?;
-    let (node, _) = given.find(call, last(lookup))?;
-    metadata::set_times(call, node, times[0], times[1], flags)
+    let (node, _) = given.find(call.state, last(lookup))?;
+    metadata::set_times(call.state, node, times[0], times[1], flags)
 }
 
 /// `path_create_directory`.
 pub(super) fn create_directory(call: &mut Call<'_>, argument: PathArgument) -> Result<(), Fault> {
-    let at = Given::read(call, argument, rights::PATH_CREATE_DIRECTORY)?.resolve(call, Last::Entry)?;
+    let at = Given::read(call, argument, rights::PATH_CREATE_DIRECTORY)?.resolve(call.state, Last::Entry)?;
     call.state.job.view.mkdir(&at, at.for_mkdir()?, 0o777 & !call.state.umask, USER)?;
     Ok(())
 }
 
 /// `path_remove_directory`.
 pub(super) fn remove_directory(call: &mut Call<'_>, argument: PathArgument) -> Result<(), Fault> {
-    let at = Given::read(call, argument, rights::PATH_REMOVE_DIRECTORY)?.resolve(call, Last::Entry)?;
+    let at = Given::read(call, argument, rights::PATH_REMOVE_DIRECTORY)?.resolve(call.state, Last::Entry)?;
     Ok(call.state.job.view.rmdir(&at, at.for_rmdir()?)?)
 }
 
 /// `path_unlink_file`.
 pub(super) fn unlink(call: &mut Call<'_>, argument: PathArgument) -> Result<(), Fault> {
-    let at = Given::read(call, argument, rights::PATH_UNLINK_FILE)?.resolve(call, Last::Entry)?;
+    let at = Given::read(call, argument, rights::PATH_UNLINK_FILE)?.resolve(call.state, Last::Entry)?;
     Ok(call.state.job.view.unlink(&at, at.for_unlink()?)?)
 }
 
 /// `path_rename`.
 pub(super) fn rename(call: &mut Call<'_>, old: PathArgument, new: PathArgument) -> Result<(), Fault> {
-    let from = Given::read(call, old, rights::PATH_RENAME_SOURCE)?.resolve(call, Last::Entry)?;
-    let to = Given::read(call, new, rights::PATH_RENAME_TARGET)?.resolve(call, Last::Entry)?;
+    let from = Given::read(call, old, rights::PATH_RENAME_SOURCE)?.resolve(call.state, Last::Entry)?;
+    let to = Given::read(call, new, rights::PATH_RENAME_TARGET)?.resolve(call.state, Last::Entry)?;
     let (old_name, new_name) = from.for_rename(&to)?;
     Ok(call.state.job.view.rename(&from, old_name, &to, new_name)?)
 }
 
 /// `path_link`.
 pub(super) fn link(call: &mut Call<'_>, lookup: u32, old: PathArgument, new: PathArgument) -> Result<(), Fault> {
-    let from = Given::read(call, old, rights::PATH_LINK_SOURCE)?.resolve(call, last(lookup))?;
+    let from = Given::read(call, old, rights::PATH_LINK_SOURCE)?.resolve(call.state, last(lookup))?;
     from.existing()?;
-    let at = Given::read(call, new, rights::PATH_LINK_TARGET)?.resolve(call, Last::Entry)?;
+    let at = Given::read(call, new, rights::PATH_LINK_TARGET)?.resolve(call.state, Last::Entry)?;
     Ok(call.state.job.view.link(&from, &at, at.for_new()?)?)
 }
 
@@ -199,7 +207,7 @@ pub(super) fn symlink(call: &mut Call<'_>, target: (u32, u32), argument: PathArg
     if target.starts_with('/') && matches!(call.state.job.roots, Roots::Only(_)) {
         return Err(Errno::PERM.into());
     }
-    let at = given.resolve(call, Last::Entry)?;
+    let at = given.resolve(call.state, Last::Entry)?;
     call.state.job.view.symlink(&at, at.for_new()?, &target, USER)?;
     Ok(())
 }
@@ -207,7 +215,7 @@ pub(super) fn symlink(call: &mut Call<'_>, target: (u32, u32), argument: PathArg
 /// `path_readlink`: truncated at the end of the buffer.
 pub(super) fn readlink(call: &mut Call<'_>, argument: PathArgument, buffer: u32, length: u32, out: u32) -> Result<(), Fault> {
     let given = Given::read(call, argument, rights::PATH_READLINK)?;
-    let (node, _) = given.find(call, Last::NoFollow)?;
+    let (node, _) = given.find(call.state, Last::NoFollow)?;
     let target = call.state.job.view.readlink(node)?;
     let kept = target.as_bytes().get(..length as usize).unwrap_or(target.as_bytes());
     call.memory.write(buffer, kept)?;

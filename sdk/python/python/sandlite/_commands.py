@@ -1,4 +1,4 @@
-"""Custom programs: modules built for ``wasm32-wasip1``, and Python functions as commands of the sandbox."""
+"""Custom programs: modules built for ``wasm32-wasip1``, components built for ``wasm32-wasip2``, and Python functions as commands of the sandbox."""
 
 from __future__ import annotations
 

@@ -392,7 +392,7 @@ class Sandbox:
     seconds (default: 600) the command ends. A tool can read the sandbox that called it, in its state before the command; changing
     it raises :class:`~sandlite.errors.BusyError`.
 
-    ``programs`` are modules built for ``wasm32-wasip1`` that appear in ``/usr/local/bin``: bytes, a file on this machine, or
+    ``programs`` are programs for ``wasm32-wasip1`` or ``wasm32-wasip2`` in ``/usr/local/bin``: bytes, a file on this machine, or
     ``None`` for one installed with ``sandlite guests add``. ``commands`` are functions that appear as programs: each receives a
     :class:`CommandCall` and returns its exit status; see :meth:`command`. ``allow_host`` names programs of this machine that the
     sandbox may run, such as ``["git"]``: on a copy of the current directory, under bubblewrap, without a network; their changes
