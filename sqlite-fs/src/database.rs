@@ -1,6 +1,7 @@
-//! One database: the single writer, the readers' connections, and how a file is opened.
+//! One database: the single writer and the readers' connections.
 
 mod idle;
+mod open;
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
+use self::open::{described, open_for_reading, open_for_writing};
+
 use crate::checkpoint::Checkpoint;
 use crate::clock;
 use crate::contents::Contents;
 use crate::error::Error;
-use crate::format::{self, FORMAT};
 use crate::gauge::Gauge;
 use crate::interrupt::Interrupter;
 use crate::memory::Memory;
@@ -21,13 +23,11 @@ use crate::options::Options;
 use crate::patience::{Patience, stored_bytes};
 use crate::place::{self, Place};
 use crate::reader::Reader;
-use crate::schema::{self, Found};
-use crate::side::{Left, Side};
+use crate::schema;
 use crate::store::Store;
-use crate::stranger;
 use crate::transaction::Transaction;
 use crate::turn::{self, Turn, Watch};
-use crate::{beside, calls, gather, medium};
+use crate::{beside, gather, medium};
 
 /// Maximum number of idle reader connections.
 const IDLE_READERS: usize = 4;
@@ -508,94 +508,4 @@ fn tidy(source: &Source) {
             connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
         });
     }
-}
-
-// SQLite only reports that the file is not a database.
-fn described<T>(opened: Result<T, Error>, path: &Path) -> Result<T, Error> {
-    opened.map_err(|error| match error {
-        Error::NotADatabase => Error::Foreign { path: path.to_owned(), reason: stranger::file(path) },
-        error => error,
-    })
-}
-
-fn refuse(found: Found, path: Option<&Path>) -> Result<bool, Error> {
-    let path = path.unwrap_or(Path::new(":memory:")).to_owned();
-    match found {
-        Found::Empty => Ok(true),
-        Found::Ours => Ok(false),
-        Found::TooNew(format) => Err(Error::TooNew { path, found: format, known: FORMAT }),
-        Found::Foreign(reason) => Err(Error::Foreign { path, reason }),
-        Found::Tampered(reason) => Err(Error::Tampered { path, reason }),
-    }
-}
-
-fn open_for_reading(source: &Source, path: &Path) -> Result<usize, Error> {
-    let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let patience = source.patience();
-    patience.watch(&mut connection, || false)?;
-    schema::harden(&connection)?;
-    patience.explained(look_at(&connection, path))
-}
-
-fn look_at(connection: &Connection, path: &Path) -> Result<usize, Error> {
-    if refuse(schema::inspect(connection)?, Some(path))? {
-        return Err(Error::Foreign { path: path.to_owned(), reason: "it is empty".to_owned() });
-    }
-    schema::chunk_bytes(connection)
-}
-
-fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupter) -> Result<Store, Error> {
-    let (mut side, left) = match options.path.as_deref().map(|path| Side::join(path, options.wait)).transpose()? {
-        Some((side, left)) => (Some(side), left),
-        None => (None, Some(Left::default())),
-    };
-    let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    let patience = source.patience();
-    let watch = interrupter.clone();
-    patience.watch(&mut connection, move || watch.stops_statement())?;
-    let (chunk_bytes, is_oversized) = patience.explained(set_up(&connection, options, left.as_ref(), &patience))?;
-    if let (Some(side), Some(_)) = (&mut side, left) {
-        side.share()?;
-    }
-    let turn = match (side, options.path.as_deref()) {
-        (Some(side), Some(path)) => Some(Turn::new(side, path, &connection, options.wait)?),
-        _ => None,
-    };
-    let mut store = Store::new(connection, chunk_bytes, options, interrupter.clone(), turn, patience);
-    store.is_oversized = is_oversized;
-    Ok(store)
-}
-
-/// Creates a fresh database, or prepares an existing one. Returns its chunk size, and whether it exceeds its quota.
-///
-/// A process that joins others (`left` is absent) finds it prepared.
-fn set_up(connection: &Connection, options: &Options, left: Option<&Left>, patience: &Patience) -> Result<(usize, bool), Error> {
-    let path = options.path.as_deref();
-    let now = || options.clock.now();
-    schema::tune_writer(connection, path.is_some(), options.durability, options.secure_delete)?;
-    if path.is_none() {
-        schema::begin_at(connection, now())?;
-    } else if refuse(schema::inspect(connection)?, path)? {
-        schema::use_log(connection)?;
-        schema::create(connection, now())?;
-    } else if let Some(left) = left {
-        patience.refill();
-        // An export uses the plain journal mode, as does a file that another tool has changed.
-        schema::use_log(connection)?;
-        if left.unclean {
-            schema::quick_check(connection)?;
-        }
-        schema::migrations::upgrade(connection)?;
-        connection.execute_batch(format::SESSIONS)?;
-        connection.execute_batch(format::USAGE)?;
-        schema::after_visit(connection, now())?;
-        if let Some(note) = &left.note {
-            calls::recover(connection, note, now())?;
-        }
-    }
-    let is_oversized = schema::limit_pages(connection, &options.quota)?;
-    if path.is_some() {
-        schema::limit_log(connection)?;
-    }
-    Ok((schema::chunk_bytes(connection)?, is_oversized))
 }
