@@ -6,8 +6,7 @@ pub(crate) use prune::PRUNED;
 
 use std::ffi::CStr;
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, MAIN_DB, OptionalExtension, Row, params};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
 use crate::error::{Error, Fault, FsError};
 use crate::rows::{self, join, split};
@@ -419,8 +418,8 @@ fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: 
         .execute(params![
             open.id,
             open.command,
-            column(outcome.stdout),
-            column(outcome.stderr),
+            outcome.stdout,
+            outcome.stderr,
             outcome.stdout_truncated,
             outcome.stderr_truncated,
             interrupted,
@@ -432,29 +431,7 @@ fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: 
             now,
             open.parent
         ])?;
-    for (name, output) in [(c"stdout", outcome.stdout), (c"stderr", outcome.stderr)] {
-        if output.len() > COPIED {
-            write_into(connection, name, open.id, output)?;
-        }
-    }
     Ok(())
-}
-
-fn write_into(connection: &Connection, column: &CStr, id: i64, output: &[u8]) -> rusqlite::Result<()> {
-    let open = || connection.blob_open(MAIN_DB, c"sandlite_run", column, id, false);
-    // A deadline may interrupt this; the row exists already, so the caller could not try again.
-    let opened = open().or_else(|error| match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) => open(),
-        _ => Err(error),
-    });
-    opened?.write_all_at(output, 0)
-}
-
-/// Longer output is written into its row: as a parameter, SQLite would copy it once more.
-const COPIED: usize = 64 << 10;
-
-fn column(output: &[u8]) -> ToSqlOutput<'_> {
-    if output.len() > COPIED { ToSqlOutput::ZeroBlob(output.len() as u64) } else { ToSqlOutput::Borrowed(ValueRef::Blob(output)) }
 }
 
 /// Returns the expression for the parent call; a read-only file of format 1 has no such column.
