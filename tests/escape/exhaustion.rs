@@ -183,7 +183,8 @@ fn t_dos_08_patterns_that_explode_end() {
     }
 }
 
-// How each ends: the exit code, what it prints, and the memory it may take. 139 is a stack overflow of the guest.
+// How each ends: the exit code, what it prints, and the memory it may take. 139 is a stack overflow of the guest. Under the normal
+// preset: the strict one ends most of them by its limit `commands`, before they are deep.
 #[test]
 fn t_dos_09_deep_recursion_ends_only_the_guest() {
     const NESTING: &str = "maximum function nesting level exceeded (1000)";
@@ -203,11 +204,18 @@ fn t_dos_09_deep_recursion_ends_only_the_guest() {
         ("python3 -c \"import json; json.loads('[' * 1000000)\"".to_owned(), 1, "RecursionError: Stack overflow", small),
         ("awk 'function f() { f() } BEGIN { f() }'".to_owned(), 139, STACK, small),
     ] {
-        let output = survive_with(&script, wall(20_000));
+        let sandbox = sandbox(Preset::Normal);
+        sandbox.fs().write("/sentinel", "here").unwrap();
+        let output = sandbox.run(Command::bash(script.clone()).limits(wall(20_000))).unwrap();
         let (name, stderr) = (script.get(..40).unwrap_or(&script), String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.status.code(), code, "{name}: {stderr}");
         assert!(stderr.contains(message), "{name}: {stderr}");
         assert!(output.usage.memory_peak <= memory, "{name}: {} bytes", output.usage.memory_peak);
+        assert_eq!(sandbox.bash("cat /sentinel").unwrap().stdout, b"here", "{name}");
+        assert_eq!(sandbox.check().unwrap(), [], "{name}");
+    }
+    for script in ["f() { f; }; f", "f() { eval f; }; f", "echo 'source /tmp/s' > /tmp/s; source /tmp/s"] {
+        assert_eq!(limit(&survive_with(script, wall(4_000))), Some(LimitName::Commands), "{script}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use runtime::{Command, LimitName, Output, Overrides};
 
-use super::{check, strict, texts};
+use super::{check, sandbox, strict, texts};
 
 fn wall(text: &str) -> Overrides {
     Overrides { wall: Some(text.parse().unwrap()), ..Overrides::default() }
@@ -83,19 +83,18 @@ fn recursion_is_an_exception_wherever_it_happens() {
 
 #[test]
 fn endless_recursion_ends_only_the_program() {
-    for (code, status, message) in [
-        // Frames of Python are in memory, not on the stack.
-        ("import sys\nsys.setrecursionlimit(10 ** 8)\ndef f(n): return f(n + 1)\nf(0)", 137, ""),
-        ("x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)", 1, "RecursionError: Stack overflow"),
-        ("import json; json.loads('[' * 10 ** 6)", 1, "RecursionError: Stack overflow"),
-    ] {
-        let output = strict().python(code).unwrap();
+    for code in ["x = []\nfor _ in range(10 ** 6): x = [x]\nrepr(x)", "import json; json.loads('[' * 10 ** 6)"] {
+        let output = sandbox().python(code).unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), status, "{code}: {stderr}");
-        assert!(stderr.contains(message), "{code}: {stderr}");
-        assert!(output.usage.memory_peak <= strict().limits().memory.0, "{code}: {} bytes", output.usage.memory_peak);
-        assert_eq!(strict().python("print(1)").unwrap().stdout, b"1\n");
+        assert_eq!(output.status.code(), 1, "{code}: {stderr}");
+        assert!(stderr.contains("RecursionError: Stack overflow"), "{code}: {stderr}");
+        assert!(output.usage.memory_peak <= 128 << 20, "{code}: {} bytes", output.usage.memory_peak);
     }
+    // Frames of Python are in memory, not on the stack: they end by a `MemoryError`, by the limit, or on a slow machine by the time.
+    let output = strict().python("import sys\nsys.setrecursionlimit(10 ** 8)\ndef f(n): return f(n + 1)\nf(0)").unwrap();
+    assert!([1, 124, 137].contains(&output.status.code()), "{output:?}");
+    assert!(output.usage.memory_peak <= strict().limits().memory.0, "{} bytes", output.usage.memory_peak);
+    assert_eq!(strict().python("print(1)").unwrap().stdout, b"1\n");
 }
 
 #[test]

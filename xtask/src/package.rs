@@ -35,7 +35,7 @@ pub(crate) fn run_package(args: &[String]) -> Outcome {
     let place = target().join("packing");
     step("packing every crate");
     let mut package = cargo();
-    package.args(["package", "--workspace", "--allow-dirty", "--quiet", "--target-dir"]).arg(&place);
+    package.args(["package", "--workspace", "--offline", "--allow-dirty", "--quiet", "--target-dir"]).arg(&place);
     package.args(PRIVATE.iter().flat_map(|name| ["--exclude", name]));
     if !verify {
         package.arg("--no-verify");
