@@ -79,12 +79,13 @@ fn t_brg_02_arguments_that_do_not_fit_are_not_sent() {
 // T-BRG-02.
 #[test]
 fn t_brg_02_a_list_without_end_is_refused() {
-    let pages: Arc<dyn Fn(&str, &Value, &mut dyn std::io::Write) -> std::io::Result<()> + Send + Sync> =
+    let (port, requests) = serve(
+        None,
         Arc::new(|head, message, output| match message["method"].as_str() {
             Some("tools/list") => result(message, json!({ "tools": [], "nextCursor": "more" }), output),
             _ => honest(head, message, output),
-        });
-    let (port, requests) = serve(None, pages);
+        }),
+    );
     let error = connect(json!({ "url": address(port) })).err().unwrap_or_default();
     assert!(error.contains("more than 100 pages"), "{error}");
     assert!(requests.load(Ordering::SeqCst) < 120);

@@ -28,7 +28,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let directory = tempfile::tempdir().unwrap();
-        // Two authorities of the same name would be told apart by their signatures only.
+        // Two authorities with the same name would differ only in their signatures.
         params.distinguished_name.push(DnType::CommonName, directory.path().display().to_string());
         std::fs::write(directory.path().join("ca.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
         Self { issuer: Issuer::new(params, key), directory }

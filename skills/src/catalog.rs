@@ -23,6 +23,8 @@ use inside::Change;
 
 /// The name of the database in a catalog's directory.
 const FILE: &str = "skills.db";
+/// Maximum size of the page cache: a list in the order of names reads rows all over the file, each page once.
+const CACHE_KIB: i64 = 16 << 10;
 /// How long to wait for another process that changes the catalog.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -142,6 +144,7 @@ impl Catalog {
         connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         rows::create(&mut connection)?;
         Ok(Self { connection: Mutex::new(connection), directory, inside: None, tenant: String::new() })
@@ -213,7 +216,19 @@ impl Catalog {
     ///
     /// Returns [`Error::Catalog`] if the database cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        Ok(rows::list(&self.connection(), &self.tenant, None)?)
+        Ok(rows::list(&self.connection(), &self.tenant, "", i64::MAX)?)
+    }
+
+    /// Returns a page of the skills by name, those after `after`, and the number of all skills. Its cost does not depend on the
+    /// skills of other pages.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Catalog`] if the database cannot be read.
+    pub fn page(&self, after: &str, most: usize) -> Result<(Vec<Listed>, usize), Error> {
+        let connection = self.connection();
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        Ok((rows::list(&connection, &self.tenant, after, most)?, rows::count(&connection, &self.tenant)?))
     }
 
     /// Returns one skill with its active version.
@@ -222,7 +237,7 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn find(&self, name: &str) -> Result<Listed, Error> {
-        let found = rows::list(&self.connection(), &self.tenant, Some(name))?.pop();
+        let found = rows::find(&self.connection(), &self.tenant, name)?;
         found.ok_or_else(|| Error::UnknownSkill(name.to_owned()))
     }
 

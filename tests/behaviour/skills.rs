@@ -34,6 +34,19 @@ fn run(more: &str, script: (&str, &str), input: &str) -> RunResult {
 }
 
 #[test]
+fn a_catalog_is_read_in_pages() {
+    let skills = skills();
+    ["b", "a", "c"].into_iter().for_each(|name| drop(push(&skills, name, "", &[])));
+    let page = |after: &str| {
+        let (page, total) = skills.catalog().page(after, 2).unwrap();
+        (page.into_iter().map(|skill| skill.name).collect::<Vec<_>>().join(" "), total)
+    };
+    assert_eq!([page(""), page("b"), page("c")], [("a b".to_owned(), 3), ("c".to_owned(), 3), (String::new(), 3)]);
+    assert_eq!(skills.catalog().find("b").unwrap().name, "b");
+    assert!(matches!(skills.catalog().find("d"), Err(Error::UnknownSkill(_))));
+}
+
+#[test]
 fn a_catalog_of_a_newer_format_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     drop(Catalog::open(directory.path()).unwrap());

@@ -41,16 +41,20 @@ impl Request<Context> for ListSkills {
     type Data = SkillList;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        let mut skills = context.skills().catalog().list()?;
-        if let Some(search) = self.search.as_deref().map(str::to_lowercase) {
-            skills.retain(|skill| {
-                skill.name.to_lowercase().contains(&search) || skill.description.to_lowercase().contains(&search)
-            });
-        }
-        let total = skills.len();
-        if let Some(after) = &self.after {
-            skills.retain(|skill| skill.name > *after);
-        }
+        let (catalog, after) = (context.skills().catalog(), self.after.unwrap_or_default());
+        let (mut skills, total) = match self.search.as_deref().map(str::to_lowercase) {
+            // One more than a page, to know whether there is another.
+            None => catalog.page(&after, PAGE + 1)?,
+            Some(search) => {
+                let mut found = catalog.list()?;
+                found.retain(|skill| {
+                    skill.name.to_lowercase().contains(&search) || skill.description.to_lowercase().contains(&search)
+                });
+                let total = found.len();
+                found.retain(|skill| skill.name > after);
+                (found, total)
+            }
+        };
         let has_more = skills.len() > PAGE;
         skills.truncate(PAGE);
         let next = skills.last().filter(|_| has_more).map(|skill| skill.name.clone());

@@ -155,22 +155,39 @@ pub(super) fn remove_all(connection: &Connection, tenant: &str, name: &str) -> R
     connection.execute("DELETE FROM skill_replaced WHERE tenant = ?1 AND name = ?2", params![tenant, name]).map(drop)
 }
 
-/// Returns the active versions by name, or that of one skill.
-pub(super) fn list(connection: &Connection, tenant: &str, name: Option<&str>) -> Result<Vec<Listed>> {
-    let sql = "SELECT name, version, description, lang, mode, has_script, digest FROM skill
-               WHERE tenant = ?1 AND active = 1 AND (?2 IS NULL OR name = ?2) ORDER BY name";
-    let listed = |row: &Row<'_>| {
-        Ok(Listed {
-            name: row.get(0)?,
-            version: row.get(1)?,
-            description: row.get(2)?,
-            lang: row.get(3)?,
-            mode: row.get(4)?,
-            has_script: row.get(5)?,
-            digest: row.get(6)?,
-        })
-    };
-    connection.prepare_cached(sql)?.query_map(params![tenant, name], listed)?.collect()
+/// The columns of a [`Listed`].
+const LISTED: &str =
+    "SELECT name, version, description, lang, mode, has_script, digest FROM skill WHERE tenant = ?1 AND active = 1";
+
+fn listed(row: &Row<'_>) -> Result<Listed> {
+    Ok(Listed {
+        name: row.get(0)?,
+        version: row.get(1)?,
+        description: row.get(2)?,
+        lang: row.get(3)?,
+        mode: row.get(4)?,
+        has_script: row.get(5)?,
+        digest: row.get(6)?,
+    })
+}
+
+/// Returns the active version of each skill by name: those whose names sort after `after`, at most `most`.
+pub(super) fn list(connection: &Connection, tenant: &str, after: &str, most: i64) -> Result<Vec<Listed>> {
+    let sql = format!("{LISTED} AND name > ?2 ORDER BY name LIMIT ?3");
+    connection.prepare_cached(&sql)?.query_map(params![tenant, after, most], listed)?.collect()
+}
+
+/// Returns the number of skills.
+pub(super) fn count(connection: &Connection, tenant: &str) -> Result<usize> {
+    let sql = "SELECT count(*) FROM skill WHERE tenant = ?1 AND active = 1";
+    let count: i64 = connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// Returns the active version of one skill.
+pub(super) fn find(connection: &Connection, tenant: &str, name: &str) -> Result<Option<Listed>> {
+    let sql = format!("{LISTED} AND name = ?2");
+    connection.prepare_cached(&sql)?.query_row([tenant, name], listed).optional()
 }
 
 /// Returns the versions of a skill in unspecified order.
