@@ -100,7 +100,7 @@ impl App {
     /// Marks what was under way when the server ended as interrupted, and removes what is not kept.
     pub(super) fn recover(&self) -> Result<(), Error> {
         self.catalog().interrupt_executions(INTERRUPTED)?;
-        // A tenant's directory that cannot be read is no reason not to serve the others.
+        // The other tenants are served even if the directory of one cannot be read.
         let _ = retention::sweep(self, 0);
         Ok(())
     }
