@@ -50,10 +50,10 @@ pub fn free(args: Args) -> Outcome {
     };
     let mut out = Output::new();
     out.text("               total        used        free      shared  buff/cache   available\n");
-    out.text(&row("Mem:", &[total, used, unused, 0, cached, available]));
-    out.text(&row("Swap:", &[0, 0, 0]));
+    out.text(row("Mem:", &[total, used, unused, 0, cached, available]));
+    out.text(row("Swap:", &[0, 0, 0]));
     if given.has('t') {
-        out.text(&row("Total:", &[total, used, unused]));
+        out.text(row("Total:", &[total, used, unused]));
     }
     Ok(0)
 }

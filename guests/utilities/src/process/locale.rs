@@ -43,7 +43,7 @@ pub fn locale(args: Args) -> Outcome {
         return Ok(0);
     }
     if given.operands.is_empty() {
-        out.text(&settings());
+        out.text(settings());
         return Ok(0);
     }
     let mut status = 0;
@@ -61,9 +61,9 @@ pub fn locale(args: Args) -> Outcome {
             }
         };
         if given.has('k') {
-            out.text(&format!("{keyword}=\"{value}\"\n"));
+            out.text(format!("{keyword}=\"{value}\"\n"));
         } else {
-            out.text(&format!("{value}\n"));
+            out.text(format!("{value}\n"));
         }
     }
     Ok(status)

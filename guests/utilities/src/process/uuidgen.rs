@@ -53,7 +53,7 @@ pub fn uuidgen(args: Args) -> Outcome {
         } else {
             with_version(u128::from(random.next()) << 64 | u128::from(random.next()), 4)
         };
-        out.text(&format!("{}\n", shown(id)));
+        out.text(format!("{}\n", shown(id)));
     }
     Ok(0)
 }

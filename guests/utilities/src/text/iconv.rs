@@ -118,7 +118,7 @@ pub fn iconv(args: Args) -> Outcome {
     let mut out = Output::new();
     if given.has('l') {
         for name in NAMES.iter().map(|(name, _)| *name).chain(TABLES.iter().copied()) {
-            out.text(&format!("{name}//\n"));
+            out.text(format!("{name}//\n"));
         }
         return Ok(0);
     }
