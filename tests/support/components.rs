@@ -1,14 +1,8 @@
 //! Components for tests: modules for preview1 with the adapter of the Bytecode Alliance, and components in text.
 
-use wasi_preview1_component_adapter_provider::{WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER};
-use wit_component::ComponentEncoder;
-
 /// A module for preview1 as a component: every call of preview1 becomes calls of WASI 0.2.
 pub fn componentised(text: &str) -> Vec<u8> {
-    let module = wat::parse_str(text).unwrap();
-    let encoder = ComponentEncoder::default().validate(true).module(&module).unwrap();
-    let encoder = encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER);
-    encoder.unwrap().encode().unwrap()
+    probes::component(&wat::parse_str(text).unwrap()).unwrap()
 }
 
 /// The imports of the components below, as one instance called `host`, and a memory with an allocator as `libc`.

@@ -3,6 +3,21 @@
 //!
 //! A probe exits with 0 when the host behaved. Text only: the test that runs a probe compiles it.
 
+use wasi_preview1_component_adapter_provider::{WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER};
+use wit_component::ComponentEncoder;
+
+/// Returns a module for preview1 as a component, with the adapter of the Bytecode Alliance: every call of preview1 becomes calls of
+/// WASI 0.2.
+///
+/// # Errors
+///
+/// Returns an error if the module cannot be a component.
+pub fn component(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let encoder = ComponentEncoder::default().validate(true).module(module)?;
+    let encoder = encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?;
+    Ok(encoder.encode()?)
+}
+
 macro_rules! probes {
     ($($(#[doc = $doc:literal])+ $name:ident = $file:literal;)*) => {
         $($(#[doc = $doc])+ pub const $name: &str = include_str!(concat!("../wat/", $file, ".wat"));)*
