@@ -28,10 +28,13 @@ for i in range(10000):
     with open(f'/work/a/f{i}') as f: f.read()
 ";
 
+/// A name, and what is measured.
+type Part = (&'static str, fn(&Host));
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let host = Host::builder().build().expect("the engine starts");
-    let parts: [(&str, fn(&Host)); 6] = [
+    let parts: [Part; 6] = [
         ("rules in commands", rules_in_commands),
         ("rules in the library", rules_in_the_library),
         ("callback", callback),

@@ -151,13 +151,13 @@ fn t_dos_03_a_component_with_absurd_types_is_refused_quickly() {
 fn t_dos_03_a_component_has_a_bounded_number_of_modules() {
     let nested = |depth: usize| format!("{}{}", "(component ".repeat(depth), ")".repeat(depth));
     for text in [nested(18), format!("(component {})", "(core module)".repeat(256))] {
-        let error = Sandbox::builder().host(host()).program("bad", wat::parse_str(text).unwrap()).open().unwrap_err();
+        let error = Sandbox::builder().host(host()).program("bad", wat::parse_str(text).unwrap()).open().err().unwrap();
         let reason = "it has more than 256 modules, or they are nested more than 16 levels deep";
         assert_eq!(error.to_string(), format!("cannot use the program `bad`: {reason}"));
     }
     // One function of nine megabytes, in a module in a component.
     let long = format!("(component (core module (func {})))", "(drop (i32.const 1))".repeat(3 << 20));
-    let error = Sandbox::builder().host(host()).program("bad", wat::parse_str(long).unwrap()).open().unwrap_err();
+    let error = Sandbox::builder().host(host()).program("bad", wat::parse_str(long).unwrap()).open().err().unwrap();
     assert!(error.to_string().contains("one of its functions has"), "{error}");
 }
 

@@ -17,8 +17,11 @@ const WANTED: [(&str, &str); 7] = [
     ("SANDLITE_CYCLES", "100"),
 ];
 
+/// A part: its name, its description and the work.
+type Part = (&'static str, &'static str, fn() -> Outcome);
+
 /// The parts, in order. Each can be run alone.
-const PARTS: [(&str, &str, fn() -> Outcome); 9] = [
+const PARTS: [Part; 9] = [
     ("scientific", "installing the scientific Python", || guests::run(&["--python-sci".to_owned()])),
     ("cpython", "CPython's own tests", || cpython_tests::cpython_tests(&[])),
     ("files", "hostile files", || attack::attack(&["files".to_owned()])),

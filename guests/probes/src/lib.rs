@@ -14,7 +14,7 @@ use wit_component::ComponentEncoder;
 /// Returns an error if the module cannot be a component.
 pub fn component(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let encoder = ComponentEncoder::default().validate(true).module(module)?;
-    let encoder = encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?;
+    let mut encoder = encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER)?;
     Ok(encoder.encode()?)
 }
 

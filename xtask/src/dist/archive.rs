@@ -80,7 +80,7 @@ fn header(path: &str, mode: u32, size: usize, kind: u8, target: &str, date: u64)
 pub(crate) fn ar(members: &[(&str, Vec<u8>)], date: u64) -> Fallible<Vec<u8>> {
     let mut archive = b"!<arch>\n".to_vec();
     for (name, content) in members {
-        write!(archive, "{name:<16}{date:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, "100644", content.len())?;
+        writeln!(archive, "{name:<16}{date:<12}{:<6}{:<6}{:<8}{:<10}`", 0, 0, "100644", content.len())?;
         archive.extend_from_slice(content);
         if content.len() % 2 == 1 {
             archive.push(b'\n');
