@@ -167,7 +167,9 @@ fn a_compiled_component_is_cached_and_a_damaged_one_is_compiled_again() {
     let wasm = component(HI);
     let run = || {
         let (told, heard) = std::sync::mpsc::channel();
-        let tell = move |text: &str| drop(told.send(text.contains("program hi")));
+        let tell = move |text: &str| {
+            let _ = told.send(text.contains("program hi"));
+        };
         let host = Host::builder().cache(&cache).unpooled().progress(tell).build().unwrap();
         let sandbox = Sandbox::builder().host(&host).program("hi", wasm.clone()).open().unwrap();
         assert_eq!(sandbox.run(Command::program("hi", [""; 0])).unwrap().stdout, b"hi\n");

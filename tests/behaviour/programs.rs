@@ -180,7 +180,7 @@ fn t_dos_13_a_guest_cannot_make_the_host_compile_its_own_module() {
     let sandbox = builder().file("/tmp/p.wasm", module(UPPER)).open().unwrap();
     sandbox.fs().write("/tmp/c.wasm", wat::parse_str("(component)").unwrap()).unwrap();
     for file in ["/tmp/p.wasm", "/tmp/c.wasm"] {
-        let output = sandbox.bash(&format!("chmod +x {file}; echo a | {file}")).unwrap();
+        let output = sandbox.bash(format!("chmod +x {file}; echo a | {file}")).unwrap();
         assert_eq!(output.status.code(), 126, "{}", String::from_utf8_lossy(&output.stderr));
     }
     assert!(sandbox.bash("cp /tmp/p.wasm /usr/local/bin/p").unwrap().status.code() != 0);
