@@ -11,7 +11,7 @@ type Done = Result<(), Box<dyn std::error::Error>>;
 pub type Block = (&'static str, fn() -> Done);
 
 pub const BLOCKS: &[Block] = &[
-    ("readme_11", readme_11),
+    ("readme_12", readme_12),
     ("docs_files_7", docs_files_7),
     ("docs_host_tools_6", docs_host_tools_6),
     ("docs_limits_6", docs_limits_6),
@@ -23,7 +23,7 @@ pub const BLOCKS: &[Block] = &[
     ("docs_rust_10", docs_rust_10),
 ];
 
-fn readme_11() -> Done {
+fn readme_12() -> Done {
 use runtime::{Preset, Sandbox};
 
 let sandbox = Sandbox::builder().database("agent.db").preset(Preset::Normal).open()?;

@@ -288,6 +288,11 @@ fn again(shell: &mut Shell, operands: &[String]) -> Done {
         Some((old, new)) => line.replace(old, new),
         None => line,
     };
+    if shell.on(SetOption::History) {
+        // Takes the place of the `fc` that asks for it.
+        shell.history.forget_last();
+        shell.history.add(&line);
+    }
     shell.write_error(&format!("{line}\n"));
     match shell.run_eval(&line) {
         Err(Flow::Discard(status)) => Ok(status),
