@@ -200,7 +200,8 @@ mod tests {
         drop(first);
         assert!(futures_util::poll!(&mut third).is_pending());
         drop(other);
-        assert_eq!(third.await.unwrap().tenant, "flood");
+        let third = third.await.unwrap();
+        assert_eq!(third.tenant, "flood");
         // Never more than may run at all.
         let _others = [admission.turn("b").await.unwrap(), admission.turn("c").await.unwrap()];
         assert!(futures_util::poll!(Box::pin(admission.turn("d"))).is_pending());
