@@ -17,7 +17,7 @@ const CLIENTS: usize = 4;
 fn every_acknowledged_write_survives_a_server_that_is_killed() {
     let cycles: usize = std::env::var("SANDLITE_CYCLES").ok().and_then(|cycles| cycles.parse().ok()).unwrap_or(5);
     // Runs that do not end take places: there are enough for the others.
-    let mut server = Server::start(&["--set", "concurrent=32", "--set", "concurrent-of-tenant=32", "--set", "sharing=32"]);
+    let mut server = Server::start(&["concurrent=32", "concurrent-of-tenant=32", "sharing=32"]);
     let ids: Vec<String> = (0..CLIENTS)
         .map(|number| {
             let made = server.post("/v1/sandboxes", &json!({ "name": format!("crash-{number}") })).expect(201);
