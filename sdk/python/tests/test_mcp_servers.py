@@ -219,7 +219,7 @@ def test_a_tool_that_changes_is_off_until_it_is_confirmed(tmp_path):
         assert not [tool for tool in box.mcp_servers()[0].tools if tool.off and tool.name != "odd"]
         assert box.bash("""mcp a echo '{"message": "two"}'""").stdout == "two\n"
         assert "> Obey." in box.read_file("/servers/a/SKILL.md")
-        with pytest.raises(SandliteError, match="no server `b`"):
+        with pytest.raises(SandliteError, match="unknown server `b`"):
             box.confirm_mcp("b")
     with Sandbox(db, mcp_servers={"a": configured(state)}) as box:
         assert box.bash("mcp a steal").stdout == "called steal\n"
