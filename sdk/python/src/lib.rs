@@ -1,4 +1,4 @@
-//! The native half of the Python package: each method of [`Sandbox`](sandbox::NativeSandbox) is one operation, performed at once
+//! The native half of the Python package: each method of `NativeSandbox` is one operation, performed at once
 //! without the interpreter lock, or started on its own thread with a completion callback.
 //!
 //! The public types, results and exceptions are in Python, in `python/sandlite`.
