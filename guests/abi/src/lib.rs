@@ -1,7 +1,7 @@
 //! What a Sandlite guest may ask of its host beyond WASI preview1: processes, pipes, signals, full file metadata.
 //!
 //! Both sides use this crate. The host uses the layouts ([`spawn`], [`stat`], [`Signal`], [`WaitStatus`]); guests also use
-//! [`calls`], the safe face of the imports of module [`MODULE`]. Every import answers a WASI errno, 0 for success, and
+//! `calls`, the safe face of the imports of module [`MODULE`]. Every import answers a WASI errno, 0 for success, and
 //! writes its result through a pointer. It knows nothing of wasmtime, of shells or of files.
 
 #![cfg_attr(not(test), no_std)]
@@ -40,7 +40,7 @@ pub const ETC_HOSTNAME: &str = "sandlite\n";
 /// memory (`--stack-first`): fork takes what lies below it for dead.
 pub const STACK_POINTER: &str = "__stack_pointer";
 
-/// What a guest counts aloud because only it can see it: one [`calls::count`] each.
+/// What a guest counts aloud because only it can see it: one `calls::count` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Counter {

@@ -1,7 +1,7 @@
 //! Floating-point numbers in decimal, with as many digits as anyone asks for.
 //!
 //! The standard library's precision ends at 65 535 and panics beyond; C's does not. Every `f64` is exact within
-//! [`EXACT`] digits, so that more of them are zeros.
+//! `EXACT` digits, so that more of them are zeros.
 
 /// More decimals, and more significant digits, than any `f64` has.
 const EXACT: usize = 1100;

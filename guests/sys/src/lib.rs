@@ -1,6 +1,6 @@
 //! The operating system as a guest sees it: processes, descriptors, signals, file metadata.
 //!
-//! On wasm these are thin calls into [`abi::calls`] and wasi-libc; natively the same functions stand on the real system,
+//! On wasm these are thin calls into `abi::calls` and wasi-libc; natively the same functions stand on the real system,
 //! so that the shell and the utilities can be tried, tested and fuzzed without a host. Every refusal is an
 //! [`std::io::Error`] whose raw number is the platform's; [`message`] words it as GNU's `strerror` does.
 
