@@ -1,402 +1,218 @@
-//! `jq`: command line and inputs; filters are compiled and run by the `jaq` crates, values printed by `print`.
+//! `jq` 1.7: the command line, and the printing of results.
+//!
+//! A filter is read by `parse`, compiled by `compile` and run by `machine`, whose design is jq's own.
 
+mod ast;
+mod compile;
+mod dates;
+mod formats;
+mod functions;
+mod input;
+mod json;
+mod lex;
+mod machine;
+mod math;
+mod modules;
+mod number;
+mod options;
+mod parse;
+mod paths;
 mod print;
-mod rewrite;
-mod text;
+mod regex;
+mod value;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::Path;
 
-use jaq_core::data::HasLut;
-use jaq_core::load::{Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, DataT, Lut, Vars, native};
-use jaq_json::{Map, Rc, Val, read};
-use jaq_std::input::{HasInputs, Inputs, RcIter};
+use functions::Host;
+use input::Inputs;
+use machine::Machine;
+use modules::Sources;
+use options::Options;
+use value::Json;
 
-use crate::io::{self, Out, show};
+use crate::io::{self, Out};
 
-/// What filters work on: JSON values, and inputs that `input` may take.
-struct Kind;
-
-struct Data<'a> {
-    lut: &'a Lut<Kind>,
-    inputs: Inputs<'a, Val>,
+/// Statuses: that of `-e` for the last result is negative, an error is positive.
+mod status {
+    pub const OK: i32 = 0;
+    pub const NULL: i32 = -1;
+    pub const NOTHING: i32 = -4;
+    pub const SYSTEM: i32 = 2;
+    pub const COMPILE: i32 = 3;
+    pub const ERROR: i32 = 5;
 }
 
-impl DataT for Kind {
-    type V<'a> = Val;
-    type Data<'a> = &'a Data<'a>;
-}
-
-impl<'a> HasLut<'a, Kind> for &'a Data<'a> {
-    fn lut(&self) -> &'a Lut<Kind> {
-        self.lut
-    }
-}
-
-impl<'a> HasInputs<'a, Val> for &'a Data<'a> {
-    fn inputs(&self) -> Inputs<'a, Val> {
-        self.inputs
-    }
-}
-
-#[derive(Default)]
-struct Options {
-    raw: bool,
-    join: bool,
-    raw_zero: bool,
-    null_input: bool,
-    slurp: bool,
-    raw_input: bool,
-    exit_status: bool,
-    style: print::Style,
-    seq: bool,
-    filter: Option<String>,
-    files: Vec<Vec<u8>>,
-    named: Vec<(String, Val)>,
-    positional: Vec<Val>,
-}
-
-const USAGE: &str = "Usage:\tjq [OPTIONS] FILTER [FILES...]\n\tjq [OPTIONS] -n FILTER\n\tjq [OPTIONS] --args FILTER [ARGUMENTS...]\n\tjq [OPTIONS] --jsonargs FILTER [JSON_VALUES...]";
-
-fn string(bytes: &[u8]) -> Val {
-    Val::utf8_str(bytes.to_vec())
-}
-
-/// `jq`.
+/// Runs `jq`.
 pub fn jq(args: Vec<OsString>) -> i32 {
     let args = common::getopt::bytes(args);
-    let options = match parse(&args[1..]) {
+    let options = match options::parse(&args[1..]) {
         Ok(options) => options,
         Err(status) => return status,
     };
-    let Some(filter) = options.filter.clone() else {
-        warn!("{USAGE}");
-        return 2;
-    };
-    run(&options, &filter)
+    let status = run(&options);
+    if options.exit_status { status.abs() } else { status.max(0) }
 }
 
-fn fail(message: &str) -> i32 {
-    warn!(
-        "jq: error: {message}\nUse jq --help for help with command-line options,\nor see the jq manpage, or online docs  at https://stedolan.github.io/jq"
-    );
-    2
-}
-
-#[expect(clippy::too_many_lines, reason = "one arm per option")]
-fn parse(args: &[Vec<u8>]) -> Result<Options, i32> {
-    #[derive(PartialEq)]
-    enum Rest {
-        Files,
-        Strings,
-        Json,
-    }
-    let mut options =
-        Options { style: print::Style { indent: Some("  ".to_string()), ..print::Style::default() }, ..Options::default() };
-    let mut rest = Rest::Files;
-    let mut only_operands = false;
-    let mut from_file = false;
-    let mut iter = args.iter();
-    while let Some(arg) = iter.next() {
-        let text = show(arg).into_owned();
-        if only_operands || !arg.starts_with(b"-") || arg.len() == 1 {
-            if options.filter.is_none() {
-                options.filter = Some(text);
-                continue;
-            }
-            match rest {
-                Rest::Files => options.files.push(arg.clone()),
-                Rest::Strings => options.positional.push(string(arg)),
-                Rest::Json => match read::parse_single(arg) {
-                    Ok(value) => options.positional.push(value),
-                    Err(_) => return Err(fail(&format!("Invalid JSON text passed to --jsonargs: {text}"))),
-                },
-            }
-            continue;
-        }
-        if text == "--" {
-            only_operands = true;
-            continue;
-        }
-        if let Some(name) = text.strip_prefix("--") {
-            let mut take = || iter.next().cloned();
-            match name {
-                "raw-output" => options.raw = true,
-                "join-output" => (options.raw, options.join) = (true, true),
-                "raw-output0" => (options.raw, options.raw_zero) = (true, true),
-                "ascii-output" => options.style.ascii = true,
-                "compact-output" => options.style.indent = None,
-                "null-input" => options.null_input = true,
-                "slurp" => options.slurp = true,
-                "raw-input" => options.raw_input = true,
-                "exit-status" => options.exit_status = true,
-                "sort-keys" => options.style.sort_keys = true,
-                "color-output" => options.style.color = true,
-                "monochrome-output" => options.style.color = false,
-                "tab" => options.style.indent = Some("\t".to_string()),
-                "seq" => options.seq = true,
-                "unbuffered" => {}
-                "args" => rest = Rest::Strings,
-                "jsonargs" => rest = Rest::Json,
-                "from-file" => from_file = true,
-                "indent" => {
-                    let Some(count) = take().and_then(|value| common::number::parse::<usize>(&value)) else {
-                        return Err(fail("--indent takes a number"));
-                    };
-                    if count > 7 {
-                        return Err(fail("Cannot indent more than 7 characters"));
-                    }
-                    options.style.indent = (count > 0).then(|| " ".repeat(count));
-                }
-                "arg" | "argjson" | "slurpfile" | "rawfile" => {
-                    let (Some(key), Some(value)) = (take(), take()) else {
-                        return Err(fail(&format!(
-                            "--{name} takes two parameters (e.g. --{name} varname {})",
-                            if name.ends_with("file") { "filename" } else { "value" }
-                        )));
-                    };
-                    let key = show(&key).into_owned();
-                    let value = named(name, &key, &value)?;
-                    options.named.retain(|known| known.0 != key);
-                    options.named.push((key, value));
-                }
-                "help" => {
-                    let mut out = Out::new("jq", 2);
-                    out.put(USAGE.as_bytes());
-                    out.byte(b'\n');
-                    out.flush();
-                    return Err(0);
-                }
-                "version" => {
-                    let mut out = Out::new("jq", 2);
-                    out.put(b"jq-1.6\n");
-                    out.flush();
-                    return Err(0);
-                }
-                _ => {
-                    warn!("Unknown arguments\n{USAGE}");
-                    return Err(2);
-                }
-            }
-            continue;
-        }
-        for letter in text[1..].chars() {
-            match letter {
-                'r' => options.raw = true,
-                'j' => (options.raw, options.join) = (true, true),
-                'a' => options.style.ascii = true,
-                'c' => options.style.indent = None,
-                'n' => options.null_input = true,
-                's' => options.slurp = true,
-                'R' => options.raw_input = true,
-                'e' => options.exit_status = true,
-                'S' => options.style.sort_keys = true,
-                'C' => options.style.color = true,
-                'M' => options.style.color = false,
-                'f' => from_file = true,
-                'h' => {
-                    let mut out = Out::new("jq", 2);
-                    out.put(USAGE.as_bytes());
-                    out.byte(b'\n');
-                    out.flush();
-                    return Err(0);
-                }
-                'V' => {
-                    let mut out = Out::new("jq", 2);
-                    out.put(b"jq-1.6\n");
-                    out.flush();
-                    return Err(0);
-                }
-                _ => {
-                    warn!("Unknown arguments\n{USAGE}");
-                    return Err(2);
-                }
-            }
-        }
-    }
-    if from_file && let Some(name) = options.filter.take() {
-        match io::read_all(name.as_bytes()) {
-            Ok(text) => options.filter = Some(show(&text).into_owned()),
-            Err(error) => {
-                warn!("jq: error: Could not open {name}: {}", sys::message(&error));
-                return Err(2);
-            }
-        }
-    }
-    Ok(options)
-}
-
-fn named(kind: &str, key: &str, value: &[u8]) -> Result<Val, i32> {
-    let content = |name: &[u8]| {
-        io::read_all(name).map_err(|error| {
-            warn!("jq: Bad JSON in --{kind} {key} {}: Could not open {}: {}", show(name), show(name), sys::message(&error));
-            2
-        })
-    };
-    match kind {
-        "arg" => Ok(string(value)),
-        "argjson" => read::parse_single(value).map_err(|_| fail("Invalid JSON text passed to --argjson")),
-        "rawfile" => Ok(string(&content(value)?)),
-        _ => {
-            let text = content(value)?;
-            let values: Result<Vec<Val>, _> = read::parse_many(&text).collect();
-            values.map(|values| Val::Arr(Rc::new(values))).map_err(|_| {
-                warn!("jq: Bad JSON in --slurpfile {key} {}", show(value));
-                2
-            })
-        }
-    }
-}
-
-fn object(pairs: impl IntoIterator<Item = (Vec<u8>, Val)>) -> Val {
-    let map: Map = pairs.into_iter().map(|(key, value)| (string(&key), value)).collect();
-    Val::obj(map)
-}
-
-fn run(options: &Options, filter: &str) -> i32 {
-    let more = jaq_core::load::parse(include_str!("jq/more.jq"), |parser| parser.defs()).unwrap_or_default();
-    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more);
-    let inputs = jaq_std::input::funs::<Kind>().into_vec().into_iter().map(native::run::<Kind>);
-    let funs = jaq_core::funs::<Kind>().chain(jaq_std::funs()).chain(jaq_json::funs()).chain(inputs);
-    let arena = Arena::default();
-    let rewritten = rewrite::assignments(filter);
-    let code = rewritten.as_deref().unwrap_or(filter);
-    let loaded = Loader::new(defs).load(&arena, File { code, path: () });
-    let Ok(modules) = loaded else {
-        warn!(
-            "jq: error: syntax error, unexpected end of filter or token (Unix shell quoting issues?) at <top-level>, line 1:\n{filter}\njq: 1 compile error"
-        );
-        return 3;
-    };
-    let names: Vec<String> = options.named.iter().map(|(name, _)| format!("${name}")).collect();
-    let globals = ["$ENV", "$ARGS", "$__prog_args"].into_iter().chain(names.iter().map(String::as_str));
-    let compiled = match Compiler::default().with_funs(funs).with_global_vars(globals).compile(modules) {
-        Ok(compiled) => compiled,
-        Err(errors) => {
-            let mut count = 0;
-            for (_, undefined) in &errors {
-                for (name, kind) in undefined {
-                    count += 1;
-                    let arity = match kind {
-                        jaq_core::compile::Undefined::Filter(arity) => format!("/{arity}"),
-                        _ => String::new(),
-                    };
-                    warn!("jq: error: {name}{arity} is not defined at <top-level>, line 1:\n{filter}");
-                }
-            }
+fn run(options: &Options) -> i32 {
+    let mut sources = Sources { search: options.search.clone(), ..Sources::default() };
+    let program = match compiled(options, &mut sources) {
+        Ok(program) => program,
+        Err(count) => {
             warn!("jq: {count} compile error{}", if count == 1 { "" } else { "s" });
-            return 3;
+            return status::COMPILE;
         }
     };
-    let environment =
-        object(std::env::vars_os().map(|(name, value)| (name.into_encoded_bytes(), string(value.as_encoded_bytes()))));
-    let arguments = object([
-        (b"positional".to_vec(), Val::Arr(Rc::new(options.positional.clone()))),
-        (b"named".to_vec(), object(options.named.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone())))),
-    ]);
-    let mut values = vec![environment, arguments, Val::Null];
-    values.extend(options.named.iter().map(|(_, value)| value.clone()));
-
-    let texts = match text::Texts::open(&options.files) {
-        Ok(texts) => texts,
-        Err(status) => return status,
-    };
-    let place = std::cell::RefCell::new("<unknown>".to_string());
-    let broken = std::cell::Cell::new(false);
-    let missing = texts.missing;
-    let stream: Box<dyn Iterator<Item = Result<Val, String>> + '_> =
-        if options.raw_input { texts.lines(options.slurp) } else { texts.values(options.slurp, &place, &broken) };
-    let inputs = RcIter::new(stream);
-    let inputs: Inputs<'_, Val> = &inputs;
-    let data = Data { lut: &compiled.lut, inputs };
+    let flags = (!options.raw_input).then_some(options.flags);
+    let mut inputs = Inputs::new(options.files.clone(), flags, options.slurp);
     let mut out = Out::new("jq", 2);
-    let mut session = Session { options, out: &mut out, last: None, status: 0, halted: false };
-    let mut once = options.null_input.then_some(Ok(Val::Null));
-    while !session.halted {
-        let next = if options.null_input { once.take() } else { { inputs }.next() };
-        match next {
-            None => break,
-            Some(Err(message)) => {
-                session.out.flush();
-                warn!("{message}");
-                session.status = 4;
-                break;
-            }
-            Some(Ok(input)) => {
-                let ctx = Ctx::<Kind>::new(&data, Vars::new(values.clone()));
-                for output in compiled.id.run((ctx, input)) {
-                    if !session.output(output, &place) {
+    out.line_buffered = options.unbuffered || sys::is_terminal(1);
+    let mut session = Session { options, out, text: String::new() };
+    let mut result = status::NOTHING;
+    let mut last = status::NOTHING;
+    if options.null_input {
+        result = session.process(&program, Json::Null, &mut inputs).0;
+    } else {
+        while inputs.failures == 0 {
+            match inputs.next() {
+                None => break,
+                Some(Ok(value)) => {
+                    let (status, halted) = session.process(&program, value, &mut inputs);
+                    result = status;
+                    if status <= 0 && status != status::NOTHING {
+                        last = status;
+                    }
+                    if halted {
                         break;
                     }
                 }
+                Some(Err(message)) if options.flags.seq => warn!("jq: ignoring parse error: {message}"),
+                Some(Err(message)) => {
+                    warn!("jq: parse error: {message}");
+                    result = status::ERROR;
+                    break;
+                }
             }
         }
     }
-    if broken.get() && session.status == 0 {
-        session.status = 4;
+    session.out.flush();
+    if inputs.failures > 0 {
+        return status::SYSTEM;
     }
-    let status = session.status;
-    let last = session.last;
-    out.flush();
-    match (status, options.exit_status) {
-        (0, _) if missing => 2,
-        (0, true) => match last {
-            None => 4,
-            Some(true) => 0,
-            Some(false) => 1,
-        },
-        (status, _) => status,
-    }
+    if result == status::NOTHING { last } else { result }
+}
+
+/// Reads and compiles the filter, or returns how many errors were printed.
+fn compiled(options: &Options, sources: &mut Sources) -> Result<compile::Program, usize> {
+    let (loaded, main) = sources.program(&options.filter, Path::new(&options.origin))?;
+    let mut globals: HashMap<String, Json> = options.named.iter().cloned().collect();
+    let named = Json::object(options.named.iter().cloned());
+    let arguments = [("positional".to_string(), Json::array(options.positional.clone())), ("named".to_string(), named)];
+    globals.insert("ARGS".to_string(), Json::object(arguments));
+    globals.insert("ENV".to_string(), functions::env());
+    globals.entry("JQ_BUILD_CONFIGURATION".to_string()).or_insert_with(|| Json::string("sandlite"));
+    compile::compile(&main, &loaded, &sources.modules, &globals).map_err(|complaints| {
+        for (message, place) in &complaints {
+            sources.complain(message, *place);
+        }
+        complaints.len()
+    })
+}
+
+/// Returns whether a text is one JSON value.
+pub(crate) fn is_json(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| json::parse(text).is_ok())
 }
 
 struct Session<'a> {
     options: &'a Options,
-    out: &'a mut Out,
-    /// Whether the last output was neither false nor null.
-    last: Option<bool>,
-    status: i32,
-    halted: bool,
+    out: Out,
+    text: String,
 }
 
 impl Session<'_> {
-    /// Prints one result; `false` when the filter is done with this input.
-    fn output(&mut self, output: jaq_json::ValX<'_>, place: &std::cell::RefCell<String>) -> bool {
-        let value = match output {
-            Ok(value) => value,
-            Err(exception) => {
-                self.out.flush();
-                match exception.get_err() {
-                    Ok(error) => {
-                        self.status = 5;
-                        let place = place.borrow();
-                        match error.clone().into_val() {
-                            Val::TStr(message) | Val::BStr(message) => {
-                                warn!("jq: error (at {place}): {}", text::reword(&show(&message)))
-                            }
-                            other => warn!("jq: error (at {place}) (not a string): {}", show(&print::compact(&other))),
-                        }
-                    }
-                    Err(exception) => {
-                        self.status = exception.get_halt().unwrap_or(5);
-                        self.halted = true;
-                    }
-                }
-                return false;
+    /// Runs the filter on one input: the status, and whether the filter ended the whole run.
+    fn process(&mut self, program: &compile::Program, value: Json, inputs: &mut Inputs) -> (i32, bool) {
+        let mut host = Host { inputs, halted: None, style: self.options.style.clone(), search: self.options.search.clone() };
+        let mut machine = Machine::new(program, value);
+        let mut status = status::NOTHING;
+        let error = loop {
+            match machine.next(&mut host) {
+                None => break None,
+                Some(Err(error)) => break Some(error),
+                Some(Ok(value)) => match self.output(&value) {
+                    Ok(printed) => status = printed,
+                    Err(message) => break Some(Json::string(message)),
+                },
             }
         };
-        self.last = Some(!matches!(value, Val::Null | Val::Bool(false)));
-        if self.options.seq {
-            self.out.byte(0x1e);
+        if let Some((code, message)) = host.halted {
+            match message {
+                None | Some(Json::Null) => {}
+                Some(Json::String(text)) => {
+                    let _ = sys::write_all(2, text.as_bytes());
+                }
+                Some(other) => warn!("{}", print::compact(&other)),
+            }
+            return (code.as_number().unwrap_or(5.0) as i32 & 0xff, true);
         }
-        match &value {
-            Val::TStr(text) | Val::BStr(text) if self.options.raw && !self.options.style.ascii => self.out.put(text),
-            _ => print::value(self.out, &self.options.style, &value),
+        if let Some(error) = error {
+            let place = host.inputs.place();
+            match error {
+                Json::String(message) => warn!("jq: error (at {place}): {message}"),
+                other => warn!("jq: error (at {place}) (not a string): {}", print::compact(&other)),
+            }
+            status = status::ERROR;
         }
-        if self.options.raw_zero {
-            self.out.byte(0);
-        } else if !self.options.join {
+        (status, false)
+    }
+
+    fn output(&mut self, value: &Json) -> Result<i32, String> {
+        let options = self.options;
+        let mut status = status::OK;
+        match value {
+            Json::String(text) if options.raw => {
+                if options.style.ascii {
+                    let style = print::Style { ascii: true, ..print::Style::default() };
+                    self.write(&style, value);
+                } else if options.raw_zero && text.contains('\0') {
+                    return Err("Cannot dump a string containing NUL with --raw-output0 option".to_string());
+                } else {
+                    self.out.put(text.as_bytes());
+                }
+            }
+            _ => {
+                if !value.is_true() {
+                    status = status::NULL;
+                }
+                if options.flags.seq {
+                    self.out.byte(0x1e);
+                }
+                self.write(&options.style, value);
+            }
+        }
+        if !options.join {
             self.out.byte(b'\n');
         }
-        true
+        if options.raw_zero {
+            self.out.byte(0);
+        }
+        self.out.line_end();
+        Ok(status)
+    }
+
+    fn write(&mut self, style: &print::Style, value: &Json) {
+        self.text.clear();
+        print::write(&mut self.text, style, 0, value);
+        self.out.put(self.text.as_bytes());
+    }
+}
+
+/// Returns the bytes of a file, as text.
+fn file_text(name: &[u8]) -> Result<String, String> {
+    match io::read_all(name) {
+        Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        Err(error) => Err(format!("Could not open {}: {}", io::show(name), sys::message(&error))),
     }
 }

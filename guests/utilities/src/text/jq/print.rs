@@ -1,199 +1,195 @@
 //! JSON on paper, as jq lays it out.
 
-use jaq_json::{Num, Val};
+use super::number;
+use super::value::{Json, sorted_keys};
 
-use crate::io::Out;
+/// Deepest level that is printed.
+const MAX_DEPTH: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Style {
     pub indent: Option<String>,
     pub sort_keys: bool,
     pub ascii: bool,
-    pub color: bool,
+    pub colors: Option<Colors>,
 }
 
-/// Writes a value.
-pub(super) fn value(out: &mut Out, style: &Style, value: &Val) {
-    let mut text = Vec::new();
-    write(&mut text, style, 0, value);
-    out.put(&text);
+/// The escape sequence of each kind of value, and last that of keys.
+#[derive(Clone, Debug)]
+pub(super) struct Colors([String; 8]);
+
+impl Default for Colors {
+    fn default() -> Self {
+        Self(["0;90", "0;39", "0;39", "0;39", "0;32", "1;39", "1;39", "1;34"].map(|code| format!("\x1b[{code}m")))
+    }
 }
 
-/// A value on one line.
-pub(super) fn compact(value: &Val) -> Vec<u8> {
-    let mut text = Vec::new();
-    write(&mut text, &Style::default(), 0, value);
-    text
+impl Colors {
+    /// Colors in the words of `JQ_COLORS`; `None` when they are invalid.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut colors = Self::default();
+        if text.is_empty() {
+            return Some(colors);
+        }
+        for (slot, code) in colors.0.iter_mut().zip(text.strip_suffix(':').unwrap_or(text).split(':')) {
+            if code.len() > 12 || !code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') {
+                return None;
+            }
+            *slot = format!("\x1b[{code}m");
+        }
+        Some(colors)
+    }
+
+    fn of(&self, value: &Json) -> &str {
+        &self.0[match value {
+            Json::Null => 0,
+            Json::Bool(false) => 1,
+            Json::Bool(true) => 2,
+            Json::Number(_) | Json::Literal(_) => 3,
+            Json::String(_) => 4,
+            Json::Array(_) => 5,
+            Json::Object(_) => 6,
+        }]
+    }
 }
 
-fn newline(out: &mut Vec<u8>, style: &Style, depth: usize) {
+const RESET: &str = "\x1b[0m";
+
+/// Returns a value on one line.
+pub(super) fn compact(value: &Json) -> String {
+    let mut out = String::new();
+    write(&mut out, &Style::default(), 0, value);
+    out
+}
+
+/// Returns the start of a value, at most `size - 1` bytes of it.
+pub(super) fn short(value: &Json, size: usize) -> String {
+    let text = compact(value);
+    if text.len() < size {
+        return text;
+    }
+    let mut bytes = text.into_bytes();
+    bytes.truncate(size - 4);
+    bytes.extend_from_slice(b"...");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn newline(out: &mut String, style: &Style, depth: usize) {
     if let Some(indent) = &style.indent {
-        out.push(b'\n');
+        out.push('\n');
         for _ in 0..depth {
-            out.extend_from_slice(indent.as_bytes());
+            out.push_str(indent);
         }
     }
 }
 
-fn color(value: &Val) -> &'static str {
+/// Appends a value.
+pub(super) fn write(out: &mut String, style: &Style, depth: usize, value: &Json) {
+    let color = style.colors.as_ref().map_or("", |colors| colors.of(value));
+    out.push_str(color);
     match value {
-        Val::Null => "\x1b[1;30m",
-        Val::Bool(_) | Val::Num(_) => "\x1b[0;39m",
-        Val::TStr(_) | Val::BStr(_) => "\x1b[0;32m",
-        Val::Arr(_) | Val::Obj(_) => "\x1b[1;39m",
-    }
-}
-
-const RESET: &[u8] = b"\x1b[0m";
-
-fn write(out: &mut Vec<u8>, style: &Style, depth: usize, value: &Val) {
-    if style.color {
-        out.extend_from_slice(color(value).as_bytes());
-    }
-    match value {
-        Val::Null => out.extend_from_slice(b"null"),
-        Val::Bool(truth) => out.extend_from_slice(if *truth { b"true" } else { b"false" }),
-        Val::Num(number) => num(out, number),
-        Val::TStr(text) | Val::BStr(text) => string(out, text, style.ascii),
-        Val::Arr(items) => {
-            out.push(b'[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    separator(out, style, b",", value);
-                }
+        _ if depth > MAX_DEPTH => out.push_str("<skipped: too deep>"),
+        Json::Null => out.push_str("null"),
+        Json::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
+        Json::Number(number) if number.is_nan() && style.colors.is_some() => write(out, style, depth, &Json::Null),
+        Json::Number(number) => out.push_str(&number::text_of(*number)),
+        Json::Literal(literal) => out.push_str(&literal.text()),
+        Json::String(text) => string(out, text, style.ascii),
+        Json::Array(items) => {
+            if items.0.is_empty() {
+                out.push_str("[]");
+            } else {
+                out.push('[');
                 newline(out, style, depth + 1);
-                if style.color {
-                    out.extend_from_slice(RESET);
+                for (index, item) in items.0.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                        newline(out, style, depth + 1);
+                    }
+                    write(out, style, depth + 1, item);
+                    out.push_str(color);
                 }
-                write(out, style, depth + 1, item);
-            }
-            if style.color {
-                out.extend_from_slice(color(value).as_bytes());
-            }
-            if !items.is_empty() {
                 newline(out, style, depth);
+                out.push_str(color);
+                out.push(']');
             }
-            if style.color {
-                out.extend_from_slice(color(value).as_bytes());
-            }
-            out.push(b']');
         }
-        Val::Obj(map) => {
-            out.push(b'{');
-            let mut pairs: Vec<(&Val, &Val)> = map.iter().collect();
-            if style.sort_keys {
-                pairs.sort_by(|a, b| a.0.cmp(b.0));
+        Json::Object(object) => {
+            if object.0.is_empty() {
+                out.push_str("{}");
+            } else if style.sort_keys {
+                let fields = sorted_keys(object).into_iter().filter_map(|key| Some((key.as_str(), object.0.get(key)?)));
+                write_fields(out, style, depth, color, fields);
+            } else {
+                write_fields(out, style, depth, color, object.0.iter().map(|(key, value)| (key.as_str(), value)));
             }
-            for (index, (key, item)) in pairs.into_iter().enumerate() {
-                if index > 0 {
-                    separator(out, style, b",", value);
-                }
-                newline(out, style, depth + 1);
-                if style.color {
-                    out.extend_from_slice(RESET);
-                    out.extend_from_slice(b"\x1b[34;1m");
-                }
-                match key {
-                    Val::TStr(text) | Val::BStr(text) => string(out, text, style.ascii),
-                    other => write(out, &Style::default(), 0, other),
-                }
-                if style.color {
-                    out.extend_from_slice(RESET);
-                    out.extend_from_slice(color(value).as_bytes());
-                }
-                out.push(b':');
-                if style.indent.is_some() {
-                    out.push(b' ');
-                }
-                if style.color {
-                    out.extend_from_slice(RESET);
-                }
-                write(out, style, depth + 1, item);
-            }
-            if style.color {
-                out.extend_from_slice(color(value).as_bytes());
-            }
-            if !map.is_empty() {
-                newline(out, style, depth);
-            }
-            if style.color {
-                out.extend_from_slice(color(value).as_bytes());
-            }
-            out.push(b'}');
         }
     }
-    if style.color {
-        out.extend_from_slice(RESET);
+    if style.colors.is_some() {
+        out.push_str(RESET);
     }
 }
 
-fn separator(out: &mut Vec<u8>, style: &Style, mark: &[u8], value: &Val) {
-    if style.color {
-        out.extend_from_slice(color(value).as_bytes());
-    }
-    out.extend_from_slice(mark);
-}
-
-fn num(out: &mut Vec<u8>, number: &Num) {
-    let float = match number {
-        Num::Float(float) => *float,
-        Num::Dec(text) => text.parse().unwrap_or(0.0),
-        other => {
-            let text = other.to_string();
-            // jq's numbers are doubles: what does not fit into one is not kept.
-            if text.len() < 17 {
-                return out.extend_from_slice(text.as_bytes());
-            }
-            text.parse().unwrap_or(0.0)
+fn write_fields<'a>(
+    out: &mut String,
+    style: &Style,
+    depth: usize,
+    color: &str,
+    fields: impl Iterator<Item = (&'a str, &'a Json)>,
+) {
+    out.push('{');
+    newline(out, style, depth + 1);
+    for (index, (key, value)) in fields.enumerate() {
+        if index > 0 {
+            out.push(',');
+            newline(out, style, depth + 1);
         }
-    };
-    if float.is_nan() {
-        return out.extend_from_slice(b"null");
+        if let Some(colors) = &style.colors {
+            out.push_str(RESET);
+            out.push_str(&colors.0[7]);
+        }
+        string(out, key, style.ascii);
+        if style.colors.is_some() {
+            out.push_str(RESET);
+            out.push_str(color);
+        }
+        out.push_str(if style.indent.is_some() { ": " } else { ":" });
+        if style.colors.is_some() {
+            out.push_str(RESET);
+        }
+        write(out, style, depth + 1, value);
+        out.push_str(color);
     }
-    let float = float.clamp(-f64::MAX, f64::MAX);
-    // The shortest digits that mean this number, laid out as C's dtoa does it for jq.
-    let text = format!("{:e}", float.abs());
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    if float < 0.0 || float == 0.0 && float.is_sign_negative() {
-        out.push(b'-');
-    }
-    let point = exponent + 1;
-    let count = digits.len() as i32;
-    let laid = if point <= -4 || point > count + 15 {
-        let fraction = if count > 1 { format!(".{}", &digits[1..]) } else { String::new() };
-        let sign = if exponent < 0 { '-' } else { '+' };
-        format!("{}{fraction}e{sign}{:02}", &digits[..1], exponent.abs())
-    } else if point <= 0 {
-        format!("0.{}{digits}", "0".repeat(point.unsigned_abs() as usize))
-    } else if point >= count {
-        format!("{digits}{}", "0".repeat((point - count) as usize))
-    } else {
-        format!("{}.{}", &digits[..point as usize], &digits[point as usize..])
-    };
-    out.extend_from_slice(laid.as_bytes());
+    newline(out, style, depth);
+    out.push_str(color);
+    out.push('}');
 }
 
-fn string(out: &mut Vec<u8>, bytes: &[u8], ascii: bool) {
-    out.push(b'"');
-    for char in String::from_utf8_lossy(bytes).chars() {
+/// Appends a quoted string.
+pub(super) fn string(out: &mut String, text: &str, ascii: bool) {
+    out.push('"');
+    let mut plain = 0;
+    for (at, char) in text.char_indices() {
+        if !matches!(char, '"' | '\\' | '\0'..' ' | '\u{7f}') && (char.is_ascii() || !ascii) {
+            continue;
+        }
+        out.push_str(&text[plain..at]);
+        plain = at + char.len_utf8();
         match char {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\u{8}' => out.extend_from_slice(b"\\b"),
-            '\u{c}' => out.extend_from_slice(b"\\f"),
-            '\0'..' ' | '\u{7f}' => out.extend_from_slice(format!("\\u{:04x}", char as u32).as_bytes()),
-            _ if ascii && !char.is_ascii() => {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            _ => {
                 for unit in char.encode_utf16(&mut [0; 2]) {
-                    out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+                    out.push_str(&format!("\\u{unit:04x}"));
                 }
             }
-            _ => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
-    out.push(b'"');
+    out.push_str(&text[plain..]);
+    out.push('"');
 }
