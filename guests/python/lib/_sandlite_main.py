@@ -13,6 +13,7 @@ import json
 import linecache
 import os
 import sys
+import threading
 import types
 import zipimport
 
@@ -20,6 +21,7 @@ import _bashkit
 import _bashkit_boot
 import _sandlite_os
 import _sandlite_process
+import _sandlite_threads
 import _sandlite_tools
 from _sandlite import ask
 
@@ -262,7 +264,8 @@ def run_source(code, filename, names, echo):
     linecache.cache[filename] = (len(code), None, code.splitlines(True), filename)
     if not echo:
         return exec(compile(code, filename, "exec", dont_inherit=True), names)
-    body = ast.parse(code, filename)
+    # Not `ast.parse`, which would be a line of the traceback of a syntax error.
+    body = compile(code, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     exec(compile(body, filename, "exec", dont_inherit=True), names)
     if last is not None:
@@ -289,7 +292,7 @@ def _show_value(value):
             _show("text/plain", text)
         if isinstance(value, (bool, int, float, str, list, tuple, dict)):
             plain = json.dumps(value, allow_nan=False).encode()
-            if len(plain) <= SHOWN_BYTES:
+            if len(plain) <= SHOWN_BYTES and _is_exact(value):
                 _show("application/json", plain)
     except Exception:
         pass
@@ -300,6 +303,15 @@ def _show_value(value):
             continue
         if picture:
             _show(mime, picture.encode() if isinstance(picture, str) else bytes(picture))
+
+
+def _is_exact(value):
+    """Whether every integer fits into 64 bits: readers of JSON round longer ones."""
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 64
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_exact, value))
+    return not isinstance(value, dict) or all(map(_is_exact, value.values()))
 
 
 def _show_figures():
@@ -407,7 +419,8 @@ def guarded(work, *args):
 
 
 def end(status):
-    """What the interpreter does last: exit functions, files left open, buffers."""
+    """What the interpreter does last: threads, exit functions, files left open, buffers."""
+    guarded(threading._shutdown)
     atexit._run_exitfuncs()
     main = sys.modules.get("__main__")
     if main is not None:
@@ -463,6 +476,7 @@ class Session:
         cls.count += 1
         sys.stdin = open(0, closefd=False)
         status = guarded(run_source, code, f"<session-{cls.count}>", cls.names, echo)
+        guarded(_sandlite_threads.run_pending)
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -495,6 +509,7 @@ def settle():
     """Make the interpreter at home: called once, before its memory is kept."""
     _sandlite_os.install()
     _sandlite_process.install()
+    _sandlite_threads.install()
     _sandlite_tools.install()
     if not scientific:
         _forget_foreign()

@@ -1,5 +1,7 @@
 """Tells modules that are part of the image of those in `modules/`, which are not: they looked for them and found nothing."""
 
+import hashlib
+import hmac
 import http
 import importlib
 import pathlib
@@ -59,3 +61,32 @@ for _name, _compress, _suffixes, _words in (
 ):
     shutil.register_archive_format(_name, shutil._make_tarball, [("compress", _compress)], _words)
     shutil.register_unpack_format(_name, _suffixes, shutil._unpack_tarfile, [], _words)
+
+
+def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
+    """Derive a key from a password; OpenSSL has this elsewhere."""
+    if not isinstance(hash_name, str):
+        raise TypeError("expected 'str' for name")
+    size = hashlib.new(hash_name).digest_size
+    dklen = size if dklen is None else dklen
+    if dklen < 1:
+        raise ValueError("key length must be greater than 0.")
+    if iterations < 1:
+        raise ValueError("iteration value must be greater than 0.")
+    keyed, key = hmac.new(bytes(password), None, hash_name), b""
+    for block in range(1, -(-dklen // size) + 1):
+        inner = keyed.copy()
+        inner.update(bytes(salt) + block.to_bytes(4))
+        last = inner.digest()
+        result = int.from_bytes(last)
+        for _ in range(iterations - 1):
+            inner = keyed.copy()
+            inner.update(last)
+            last = inner.digest()
+            result ^= int.from_bytes(last)
+        key += result.to_bytes(size)
+    return key[:dklen]
+
+
+if not hasattr(hashlib, "pbkdf2_hmac"):
+    hashlib.pbkdf2_hmac = pbkdf2_hmac

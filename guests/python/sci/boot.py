@@ -18,7 +18,7 @@ def load(name):
 
 load("_bashkit").settle()
 sys.path.append(HOME.rstrip("/"))
-for name in ("_sandlite", "_sandlite_os", "_sandlite_process", "_sandlite_tools", "_sandlite_sci", "_sandlite_main"):
+for name in ("_sandlite", "_sandlite_os", "_sandlite_process", "_sandlite_threads", "_sandlite_tools", "_sandlite_sci", "_sandlite_main"):
     module = load(name)
 sys.modules["_sandlite_sci"].settle()
 module.settle()
