@@ -19,18 +19,19 @@ fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let given = env::var_os("SANDLITE_GUESTS").map(PathBuf::from);
     let workspace = root.join("..");
+    let target = target(&workspace);
     let is_checkout = workspace.join("xtask/Cargo.toml").exists();
     // A packed crate carries the modules; a checkout builds them.
     let directory = match &given {
         Some(given) => given.clone(),
-        None if is_checkout => workspace.join("target/guests/dist"),
+        None if is_checkout => target.join("guests/dist"),
         None => root.join("modules"),
     };
     if is_checkout {
-        wait(&workspace.join("target/guests/lock"));
+        wait(&target.join("guests/lock"));
     }
     let mut code = code(&directory);
-    // A directory that somebody named is theirs to fill.
+    // A directory that was named with the variable is not filled here.
     if code.is_none() && given.is_none() && is_checkout {
         if !has_target() {
             println!(
@@ -38,7 +39,7 @@ fn main() {
             );
             return;
         }
-        code = build(&workspace).then(|| self::code(&directory)).flatten();
+        code = build(&workspace, &target).then(|| self::code(&directory)).flatten();
     }
     let Some(code) = code else {
         println!("cargo::error=the guest modules are missing in `{}`: run `cargo xtask guests`", directory.display());
@@ -50,10 +51,15 @@ fn main() {
     }
 }
 
-// `cargo xtask demo` and `test` build the guests beside the host. Without such a file nobody does.
+// The directory that `cargo xtask guests` uses with the same environment.
+fn target(workspace: &Path) -> PathBuf {
+    workspace.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+// `cargo xtask demo` and `test` build the guests concurrently with the host, and hold this lock meanwhile.
 fn wait(lock: &Path) {
     if let Ok(file) = fs::File::open(lock) {
-        // A file system without locks: the modules are there, or they are built below.
+        // On a filesystem without locks the modules exist, or they are built below.
         let _ = file.lock();
     }
 }
@@ -63,7 +69,7 @@ fn code(directory: &Path) -> Option<String> {
     Some(guests? + &embed_library(directory)?)
 }
 
-// Whether the compiler can build for the guests. An answer that cannot be had is left to the build to explain.
+// Whether the compiler can build for the guests. If it cannot be queried, the build itself reports the reason.
 fn has_target() -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
@@ -72,19 +78,19 @@ fn has_target() -> bool {
 
 // `cargo install --path .` and `cargo build` in a fresh checkout come here first. The modules are built as `cargo xtask guests` builds them, in
 // a target directory of its own: that of the outer build is locked.
-fn build(workspace: &Path) -> bool {
+fn build(workspace: &Path, target: &Path) -> bool {
     println!("cargo::warning=building the guest modules, which takes some minutes; `cargo xtask guests` shows the progress");
-    let target = workspace.join("target");
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["run", "--quiet", "--package", "xtask", "--target-dir"]).arg(target.join("guests/xtask")).args(["--", "guests"]);
-    cargo.current_dir(workspace).env("CARGO_TARGET_DIR", &target);
+    cargo.current_dir(workspace).env("CARGO_TARGET_DIR", target);
     // Settings of the outer build do not apply to the inner one.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         let is_ours =
             ["CARGO_FEATURE_", "CARGO_CFG_", "CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
         let is_of_build = ["TARGET", "HOST", "PROFILE", "OPT_LEVEL", "DEBUG", "OUT_DIR", "NUM_JOBS", "CARGO_ENCODED_RUSTFLAGS"];
-        if is_ours || is_of_build.contains(&name.as_str()) {
+        let is_of_clippy = ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"];
+        if is_ours || is_of_build.contains(&name.as_str()) || is_of_clippy.contains(&name.as_str()) {
             cargo.env_remove(&name);
         }
     }

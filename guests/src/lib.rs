@@ -50,7 +50,7 @@ const PYTHON_PROGRAMS: [&str; 3] = ["python", "python3", "python3.14"];
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 impl Guest {
-    /// Whether it comes with the program; else it is installed apart.
+    /// Returns whether it comes with the program; else it is installed apart.
     #[must_use]
     pub fn is_carried(&self) -> bool {
         !self.packed.is_empty()
@@ -87,7 +87,7 @@ pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Every program name with the guest that holds it.
+/// Returns every program name with the guest that holds it.
 pub fn programs() -> impl Iterator<Item = (&'static str, &'static Guest)> {
     let shell = include_str!("../programs.txt").lines().filter(|line| !line.is_empty()).map(|name| (name, &SHELL));
     shell.chain(PYTHON_PROGRAMS.map(|name| (name, &PYTHON)))

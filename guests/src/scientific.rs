@@ -9,7 +9,7 @@ use super::{Entry, Guest};
 pub static PYTHON_SCI: Guest =
     Guest { name: "python-sci", packed: &[], sha256: MODULE_SHA256, entry: Entry::Turn("turn"), glue: &GLUE, told: Some(TOLD) };
 
-/// The byte of the pinned module that says whether its function `turn`, which can be called again and again, was called before:
+/// The byte of the pinned module that records whether its function `turn`, which can be called repeatedly, was called before:
 /// it reads arguments and environment the first time only.
 const TOLD: u32 = 27_524_516;
 
@@ -41,20 +41,21 @@ pub const MATPLOTLIB_DATA: &str = "matplotlib/mpl-data.zip";
 /// there.
 pub const LIBRARY_NAME: &str = "python315.zip";
 
-/// The names of Python, where the scientific one is asked for.
+/// The names of Python where the scientific one is selected.
 pub const PROGRAMS: [&str; 3] = ["python", "python3", "python3.15"];
 
 /// Where the files of [`GLUE`] are in the sandbox.
 pub const GLUE_DIRECTORY: &str = "/usr/lib/sandlite";
 
 /// The Python files that make it at home: those of the core interpreter, and what stands in for its package's own.
-pub static GLUE: [(&str, &str); 10] = [
+pub static GLUE: [(&str, &str); 11] = [
     ("_bashkit.py", include_str!("../python/sci/_bashkit.py")),
     ("_sandlite.py", include_str!("../python/lib/_sandlite.py")),
     ("_sandlite_main.py", include_str!("../python/lib/_sandlite_main.py")),
     ("_sandlite_os.py", include_str!("../python/lib/_sandlite_os.py")),
     ("_sandlite_process.py", include_str!("../python/lib/_sandlite_process.py")),
     ("_sandlite_sci.py", include_str!("../python/sci/_sandlite_sci.py")),
+    ("_sandlite_threads.py", include_str!("../python/lib/_sandlite_threads.py")),
     ("_sandlite_tools.py", include_str!("../python/lib/_sandlite_tools.py")),
     ("boot.py", include_str!("../python/sci/boot.py")),
     ("grp.py", include_str!("../python/modules/grp.py")),
@@ -64,7 +65,7 @@ pub static GLUE: [(&str, &str); 10] = [
 const PINS: &str = include_str!("../python/sci.sha256");
 const MODULE_SHA256: [u8; 32] = pin(MODULE);
 
-/// The sha256 that a file of the package must have.
+/// Returns the sha256 that a file of the package must have.
 ///
 /// # Panics
 ///

@@ -124,7 +124,7 @@ pub fn signals_take() -> u64 {
     mask
 }
 
-/// The signals that this process ignores, as bits of [`Signal::bit`].
+/// Returns the signals that this process ignores, as bits of [`Signal::bit`].
 #[must_use]
 pub fn signals_ignored() -> u64 {
     let mut mask = 0;
@@ -148,7 +148,7 @@ pub fn set_group(pid: u32, group: u32) -> Result<(), Errno> {
     check(unsafe { raw::set_group(pid, group) })
 }
 
-/// A new pipe: the reading end, the writing end.
+/// Returns a new pipe: the reading end, the writing end.
 pub fn pipe() -> Result<[u32; 2], Errno> {
     let mut ends = [0; 2];
     // SAFETY: the result outlives the call.
@@ -156,7 +156,7 @@ pub fn pipe() -> Result<[u32; 2], Errno> {
     Ok(ends)
 }
 
-/// Another name for `fd`: the lowest free one from `minimum` on.
+/// Duplicates `fd` as the lowest free descriptor from `minimum` on.
 pub fn dup(fd: u32, minimum: u32, close_on_exec: bool) -> Result<u32, Errno> {
     let mut out = 0;
     // SAFETY: the result outlives the call.
@@ -170,13 +170,13 @@ pub fn dup2(fd: u32, to: u32) -> Result<(), Errno> {
     check(unsafe { raw::dup2(fd, to) })
 }
 
-/// Whether a started program loses `fd`.
+/// Sets whether a started program loses `fd`.
 pub fn set_close_on_exec(fd: u32, on: bool) -> Result<(), Errno> {
     // SAFETY: no pointers.
     check(unsafe { raw::set_close_on_exec(fd, u32::from(on)) })
 }
 
-/// The directory this process was started in.
+/// Returns the directory this process was started in.
 pub fn cwd() -> Result<Vec<u8>, Errno> {
     let mut buffer = vec![0; 4096];
     let mut length = 0;
@@ -186,7 +186,7 @@ pub fn cwd() -> Result<Vec<u8>, Errno> {
     Ok(buffer)
 }
 
-/// What the last command of this session left, the host's flags first; `None` outside of a session, and for all but a
+/// Returns what the last command of this session left, the host's flags first; `None` outside of a session, and for all but a
 /// command's first process.
 #[must_use]
 pub fn session_load() -> Option<Vec<u8>> {
@@ -214,7 +214,7 @@ pub fn umask(mask: u32) -> u32 {
     old
 }
 
-/// The metadata of the file at an absolute path.
+/// Returns the metadata of the file at an absolute path.
 pub fn stat(path: &[u8], follow: bool) -> Result<Stat, Errno> {
     let mut out = [0; Stat::SIZE];
     // SAFETY: the path and the result outlive the call.
@@ -222,7 +222,7 @@ pub fn stat(path: &[u8], follow: bool) -> Result<Stat, Errno> {
     Ok(Stat::decode(&out))
 }
 
-/// The metadata of an open file.
+/// Returns the metadata of an open file.
 pub fn fstat(fd: u32) -> Result<Stat, Errno> {
     let mut out = [0; Stat::SIZE];
     // SAFETY: the result outlives the call.
@@ -248,7 +248,7 @@ pub fn chown(path: &[u8], follow: bool, uid: u32, gid: u32) -> Result<(), Errno>
     check(unsafe { raw::chown(path.as_ptr(), path.len(), u32::from(follow), uid, gid) })
 }
 
-/// What of the embedding program may be called: a line for each tool, or a list in JSON.
+/// Returns what of the embedding program may be called: a line for each tool, or a list in JSON.
 pub fn tools(as_json: bool) -> Result<Vec<u8>, Errno> {
     let mut length = 0;
     // SAFETY: the result outlives the call.

@@ -9,13 +9,13 @@ macro_rules! errnos {
         impl Errno {
             $(#[doc = $text] pub const $name: Self = Self($raw);)*
 
-            /// The symbolic name, such as `ENOENT`.
+            /// Returns the symbolic name, such as `ENOENT`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self.0 { $($raw => concat!("E", stringify!($name)),)* _ => "E?" }
             }
 
-            /// What GNU's `strerror` says.
+            /// Returns the text of GNU's `strerror`.
             #[must_use]
             pub fn message(self) -> &'static str {
                 match self.0 { $($raw => $text,)* _ => "Unknown error" }
@@ -72,13 +72,13 @@ errnos! {
 }
 
 impl Errno {
-    /// The error number behind a raw value; 0 means success and is none.
+    /// Returns the error number behind a raw value; 0 means success and is none.
     #[must_use]
     pub fn from_raw(raw: u16) -> Option<Self> {
         (raw != 0).then_some(Self(raw))
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     #[must_use]
     pub fn raw(self) -> u16 {
         self.0

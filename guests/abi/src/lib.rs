@@ -1,7 +1,7 @@
 //! What a Sandlite guest may ask of its host beyond WASI preview1: processes, pipes, signals, full file metadata.
 //!
 //! Both sides use this crate. The host uses the layouts ([`spawn`], [`stat`], [`Signal`], [`WaitStatus`]); guests also use
-//! `calls`, the safe face of the imports of module [`MODULE`]. Every import answers a WASI errno, 0 for success, and
+//! `calls`, the safe face of the imports of module [`MODULE`]. Every import returns a WASI errno, 0 for success, and
 //! writes its result through a pointer. It knows nothing of wasmtime, of shells or of files.
 
 #![cfg_attr(not(test), no_std)]
@@ -51,7 +51,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// The counter with this number, if there is one.
+    /// Returns the counter with this number, if there is one.
     #[must_use]
     pub fn from_raw(raw: u32) -> Option<Self> {
         match raw {

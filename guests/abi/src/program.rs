@@ -15,13 +15,13 @@ const LONGEST_NAME: usize = 64;
 /// through a link: the program's name follows. No program has such a name itself.
 const AS: &str = "sandlite:";
 
-/// The content of the file of a program.
+/// Returns the content of the file of a program.
 #[must_use]
 pub fn file(name: &str) -> Vec<u8> {
     [MAGIC, name.as_bytes(), b"\n"].concat()
 }
 
-/// The name of the program that a file with this content is.
+/// Returns the name of the program that a file with this content is.
 #[must_use]
 pub fn named(content: &[u8]) -> Option<&str> {
     let name = content.strip_prefix(MAGIC)?.strip_suffix(b"\n")?;
@@ -42,7 +42,7 @@ pub fn arguments(name: &str, mut args: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     args
 }
 
-/// The program that these arguments are for, and the arguments as they were given.
+/// Returns the program that these arguments are for, and the arguments as they were given.
 #[must_use]
 pub fn meant<T: AsRef<[u8]>>(args: &[T]) -> (String, &[T]) {
     let first = args.first().map_or(&b""[..], AsRef::as_ref);
@@ -53,7 +53,7 @@ pub fn meant<T: AsRef<[u8]>>(args: &[T]) -> (String, &[T]) {
     (String::from_utf8_lossy(name).into_owned(), rest)
 }
 
-/// The last part of a path, without the `-` of a login shell.
+/// Returns the last part of a path, without the `-` of a login shell.
 fn base(path: &[u8]) -> &[u8] {
     let mut name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     while let Some(rest) = name.strip_prefix(b"-") {

@@ -21,7 +21,7 @@ impl Signal {
     pub const SEGV: Self = Self(11);
     /// Second user signal.
     pub const USR2: Self = Self(12);
-    /// Write to a pipe that nobody reads.
+    /// Write to a pipe without a reader.
     pub const PIPE: Self = Self(13);
     /// Timer.
     pub const ALRM: Self = Self(14);
@@ -37,7 +37,7 @@ impl Signal {
     /// The largest signal number.
     pub const MAX: u8 = 64;
 
-    /// The signal with this number; 0 and numbers past [`Signal::MAX`] are none.
+    /// Returns the signal with this number; 0 and numbers past [`Signal::MAX`] are none.
     #[must_use]
     pub fn from_raw(raw: u32) -> Option<Self> {
         match u8::try_from(raw) {
@@ -46,7 +46,7 @@ impl Signal {
         }
     }
 
-    /// The Linux number.
+    /// Returns the Linux number.
     #[must_use]
     pub fn number(self) -> u8 {
         self.0
@@ -58,7 +58,7 @@ impl Signal {
         1 << (self.0 - 1)
     }
 
-    /// Whether the signal ends a process that did nothing about it.
+    /// Returns whether the signal ends a process that did nothing about it.
     #[must_use]
     pub fn ends_by_default(self) -> bool {
         !matches!(self.0, 17 | 18 | 19 | 20 | 21 | 22 | 23 | 28)
@@ -69,7 +69,7 @@ impl Signal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Disposition {
-    /// End the process, or nothing, as the signal says.
+    /// End the process, or nothing, depending on the signal.
     #[default]
     Default = 0,
     /// Nothing.
@@ -79,7 +79,7 @@ pub enum Disposition {
 }
 
 impl Disposition {
-    /// The disposition with this number, if there is one.
+    /// Returns the disposition with this number, if there is one.
     #[must_use]
     pub fn from_raw(raw: u32) -> Option<Self> {
         match raw {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_and_past_the_end_are_no_signals() {
+    fn zero_and_numbers_past_the_end_are_invalid() {
         assert_eq!(Signal::from_raw(0), None);
         assert_eq!(Signal::from_raw(65), None);
         assert_eq!(Signal::from_raw(64).map(Signal::bit), Some(1 << 63));

@@ -43,7 +43,7 @@ pub enum Action {
 }
 
 impl Request {
-    /// The flat encoding.
+    /// Returns the flat encoding.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
@@ -67,7 +67,7 @@ impl Request {
         out
     }
 
-    /// The request behind an encoding; `None` when it is cut short, has something left over, or names an unknown action.
+    /// Returns the request behind an encoding; `None` when it is cut short, has something left over, or names an unknown action.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);

@@ -44,7 +44,7 @@ impl Stat {
     /// Bytes of an encoded [`Stat`].
     pub const SIZE: usize = 72;
 
-    /// The layout on the wire: the fields in order, little-endian.
+    /// Returns the layout on the wire: the fields in order, little-endian.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -67,7 +67,7 @@ impl Stat {
         bytes
     }
 
-    /// The metadata behind an encoded layout.
+    /// Returns the metadata behind an encoded layout.
     #[must_use]
     pub fn decode(bytes: &[u8; Self::SIZE]) -> Self {
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -87,7 +87,7 @@ impl Stat {
         }
     }
 
-    /// The type bits of the mode.
+    /// Returns the type bits of the mode.
     #[must_use]
     pub fn kind(&self) -> u32 {
         self.mode & S_IFMT

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-/// What a tool that fails says.
+/// The error of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolFailure {
     /// `unknown`: there is no such tool; `invalid`: it does not take these arguments; `failed`: it could not do it.

@@ -1,4 +1,4 @@
-//! How a child ended, as `wait` tells it.
+//! How a child ended, as `wait` reports it.
 
 use crate::Signal;
 
@@ -15,7 +15,7 @@ pub enum WaitStatus {
 }
 
 impl WaitStatus {
-    /// The number on the wire: the code, or the signal shifted up by eight bits.
+    /// Returns the number on the wire: the code, or the signal shifted up by eight bits.
     #[must_use]
     pub fn to_raw(self) -> u32 {
         match self {
@@ -24,7 +24,7 @@ impl WaitStatus {
         }
     }
 
-    /// The status behind a number on the wire.
+    /// Returns the status behind a number on the wire.
     #[must_use]
     pub fn from_raw(raw: u32) -> Self {
         match Signal::from_raw(raw >> 8) {
@@ -33,7 +33,7 @@ impl WaitStatus {
         }
     }
 
-    /// What a shell puts into `$?`: the code, or 128 plus the signal.
+    /// Returns what a shell puts into `$?`: the code, or 128 plus the signal.
     #[must_use]
     pub fn shell_code(self) -> u8 {
         match self {

@@ -8,12 +8,12 @@ use std::borrow::Cow;
 /// Byte `b` (0x80 to 0xFF) that is not valid UTF-8 is the character `FIRST + b`.
 const FIRST: u32 = 0x10_FF00;
 
-/// The character that stands for a stray byte.
+/// Returns the character that stands for a stray byte.
 pub fn stray(byte: u8) -> char {
     char::from_u32(FIRST + u32::from(byte)).unwrap_or('\u{FFFD}')
 }
 
-/// The byte that a character stands for, when it stands for a stray byte.
+/// Returns the byte that a character stands for, when it stands for a stray byte.
 pub fn stray_byte(c: char) -> Option<u8> {
     let code = (c as u32).checked_sub(FIRST + 0x80)?;
     (code < 0x80).then_some(code as u8 + 0x80)
@@ -51,7 +51,17 @@ pub fn decode(bytes: &[u8]) -> String {
     out
 }
 
-/// A shell string to bytes.
+/// Returns the text with each byte of a character beyond ASCII as one of its own, as the C locale has them.
+pub fn apart(text: &str) -> String {
+    encode(text).iter().map(|&byte| if byte < 0x80 { char::from(byte) } else { stray(byte) }).collect()
+}
+
+/// Undoes [`apart`].
+pub fn together(text: &str) -> String {
+    decode(&encode(text))
+}
+
+/// Converts a shell string to bytes.
 pub fn encode(text: &str) -> Cow<'_, [u8]> {
     if !might_hold_stray(text) {
         return Cow::Borrowed(text.as_bytes());
@@ -66,7 +76,7 @@ pub fn encode(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Whether the text has a character of the last plane: only those begin with the byte F4.
+/// Returns whether the text has a character of the last plane: only those begin with the byte F4.
 fn might_hold_stray(text: &str) -> bool {
     !text.is_ascii() && text.as_bytes().contains(&0xF4)
 }

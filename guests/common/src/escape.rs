@@ -20,9 +20,9 @@ pub struct Escapes {
 /// `echo -e` in bash.
 pub const BASH_ECHO: Escapes = Escapes { stop: true, zero_first: true, octal: false, unicode: true, capital: true, quotes: b"" };
 /// An argument of `%b` in bash.
-pub const BASH_ARGUMENT: Escapes = Escapes { octal: true, quotes: b"\"'?", ..BASH_ECHO };
+pub const BASH_ARGUMENT: Escapes = Escapes { octal: true, ..BASH_ECHO };
 /// The format of `printf` in bash.
-pub const BASH_FORMAT: Escapes = Escapes { stop: false, zero_first: false, ..BASH_ARGUMENT };
+pub const BASH_FORMAT: Escapes = Escapes { stop: false, zero_first: false, quotes: b"\"'?", ..BASH_ARGUMENT };
 /// `echo -e` of coreutils.
 pub const ECHO: Escapes = Escapes { octal: true, unicode: false, capital: false, ..BASH_ECHO };
 /// An argument of `%b` of coreutils.
@@ -100,7 +100,7 @@ pub fn escape(tail: &[u8], escapes: Escapes, out: &mut Vec<u8>) -> Option<usize>
     Some(1)
 }
 
-/// The number at the start of a text of at most this many digits, and how many it has.
+/// Returns the number at the start of a text of at most this many digits, and how many it has.
 #[must_use]
 pub fn digits(text: &[u8], radix: u32, most: usize) -> (u32, usize) {
     let mut value = 0u32;
@@ -134,6 +134,7 @@ mod tests {
 
     #[test]
     fn unknown_escapes_stay() {
+        check(r#"\"\'\?"#, BASH_ARGUMENT, r#"\"\'\?"#);
         check(r#"\E\"\z\x\"#, FORMAT, r#"\E"\z\x\"#);
         check(r"\u00e9\'\xfz", BASH_FORMAT, "\u{e9}'\u{f}z");
         check(r"a\cb", ECHO, "a");

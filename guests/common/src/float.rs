@@ -51,14 +51,14 @@ fn hexadecimal(text: &str) -> Option<(f64, &str)> {
     Some(((whole + fraction) * 2f64.powi(power), rest))
 }
 
-/// The length of digits with at most one point among them; `None` without a digit.
+/// Returns the length of digits with at most one point among them; `None` without a digit.
 fn mantissa(text: &str, is_digit: impl Fn(u8) -> bool) -> Option<usize> {
     let mut point = false;
     let length = text.bytes().take_while(|&byte| is_digit(byte) || byte == b'.' && !std::mem::replace(&mut point, true)).count();
     text.bytes().take(length).any(is_digit).then_some(length)
 }
 
-/// The length of an exponent: a letter, perhaps a sign, digits; 0 if there is none.
+/// Returns the length of an exponent: a letter, perhaps a sign, digits; 0 if there is none.
 fn exponent(text: &str, letter: u8) -> usize {
     let [first, rest @ ..] = text.as_bytes() else { return 0 };
     let sign = usize::from(matches!(rest.first(), Some(b'+' | b'-')));
@@ -111,7 +111,7 @@ pub fn general(value: f64, precision: usize, alternate: bool) -> String {
     trim(sys::decimal::fixed(value, usize::try_from(most - 1 - exponent).unwrap_or(0)))
 }
 
-/// `%a` as C writes a `long double`, whose first digit is 8 or more.
+/// Returns `%a` as C writes a `long double`, whose first digit is 8 or more.
 fn hexadecimal_text(value: f64, precision: Option<usize>, alternate: bool) -> String {
     let bits = value.to_bits();
     let sign = if bits >> 63 == 1 { "-" } else { "" };

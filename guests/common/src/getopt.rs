@@ -49,7 +49,7 @@ impl Spec {
         Items { spec: self, more, args, bundle: Vec::new(), at: 0, operands_only: false }
     }
 
-    /// Whether the option with this letter takes a value; `None` if there is no such option.
+    /// Returns whether the option with this letter takes a value; `None` if there is no such option.
     #[must_use]
     pub fn short_value(&self, letter: u8) -> Option<Value> {
         if matches!(letter, b':' | b'+') {
@@ -104,7 +104,7 @@ impl<A: Iterator<Item = Vec<u8>>> Iterator for Items<A> {
 }
 
 impl<A: Iterator<Item = Vec<u8>>> Items<A> {
-    /// The next letter of a bundle, with what follows it or the next argument as its value.
+    /// Returns the next letter of a bundle, with what follows it or the next argument as its value.
     fn letter(&mut self) -> Result<Item, String> {
         let letter = self.bundle[self.at];
         let Some(value) = self.spec.short_value(letter) else {
@@ -143,7 +143,7 @@ impl<A: Iterator<Item = Vec<u8>>> Items<A> {
         }
     }
 
-    /// The option that a name is, or that alone begins with it; `text` is what messages show.
+    /// Returns the option that a name is, or that alone begins with it; `text` is what messages show.
     fn named(&self, name: &[u8], text: &[u8]) -> Result<Long, String> {
         let begun = |long: &&Long| long.0.as_bytes().starts_with(name);
         let candidates: Vec<Long> = self.spec.long.iter().chain(self.more).filter(begun).copied().collect();
@@ -162,7 +162,7 @@ impl<A: Iterator<Item = Vec<u8>>> Items<A> {
     }
 }
 
-/// The arguments as bytes.
+/// Returns the arguments as bytes.
 #[must_use]
 pub fn bytes(args: Vec<std::ffi::OsString>) -> Vec<Vec<u8>> {
     args.into_iter().map(std::ffi::OsString::into_encoded_bytes).collect()

@@ -138,7 +138,7 @@ impl Conversion {
         Self { precision: None, zero, ..*self }.digits(self.sign(value.is_sign_negative()), &digits, out);
     }
 
-    /// The sign before a number.
+    /// Returns the sign before a number.
     #[must_use]
     pub fn sign(&self, negative: bool) -> &'static str {
         match (negative, self.plus, self.space) {

@@ -46,7 +46,7 @@ struct Flags {
     width: Option<usize>,
 }
 
-/// Writes a moment, in nanoseconds since 1970, as the format says. An unknown directive stays as it is.
+/// Writes a moment, in nanoseconds since 1970, in a format. An unknown directive is copied.
 #[must_use]
 pub fn format(format: &[u8], time: i128, zone: &Zone, dialect: Dialect) -> Vec<u8> {
     let epoch = time.div_euclid(SECOND) as i64;

@@ -18,7 +18,7 @@ const MEMORY: u8 = 5;
 const DATA: u8 = 11;
 const DATA_COUNT: u8 = 12;
 
-/// The module with `memory` as its data, and without what is only for debuggers.
+/// Returns the module with `memory` as its data, and without what is only for debuggers.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn with_memory(wasm: &[u8], memory: &[u8]) -> Result<Vec<u8>, &'static str> 
         sections.push((id, body));
         rest = after;
     }
-    // A module that says how much data it has may load some by itself, and what it has loaded is not to be seen.
+    // A module with a data count may load data by itself, and what it has loaded is not visible.
     let counts = sections.iter().any(|(id, _)| *id == DATA_COUNT);
     if counts && !sections.iter().filter(|(id, _)| *id == DATA).all(|(_, body)| is_all_active(body)) {
         return Err("it loads data by itself");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_becomes_data_and_what_is_for_debuggers_goes() {
+    fn memory_becomes_data_and_debug_sections_are_removed() {
         let old =
             module(&[(CUSTOM, b"\x04name"), (MEMORY, &[1, 0, 1]), (DATA_COUNT, &[1]), (DATA, b"\x01\0\x41\x08\x0b\x03old")]);
         let mut memory = vec![0; 2 * PAGE];

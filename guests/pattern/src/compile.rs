@@ -3,7 +3,7 @@
 use crate::set::Set;
 use crate::{Flags, Node, Pattern, Piece, Repeat};
 
-/// How deep groups may stand in groups; what is deeper stands for itself.
+/// Maximum depth of nested groups; deeper ones are literal.
 const MAX_DEPTH: u32 = 100;
 
 pub(super) fn compile(pieces: &[Piece<'_>], flags: Flags) -> Pattern {
@@ -20,7 +20,7 @@ pub(super) fn compile(pieces: &[Piece<'_>], flags: Flags) -> Pattern {
     Pattern { nodes, flags, literal, has_groups }
 }
 
-/// The text of a pattern without special characters.
+/// Returns the text of a pattern without special characters.
 fn plain_text(pieces: &[Piece<'_>], flags: Flags) -> Option<String> {
     let special = |byte: u8| matches!(byte, b'*' | b'?' | b'[' | b'\\') || (flags.extglob && byte == b'(');
     if pieces.iter().any(|&(text, quoted)| !quoted && text.bytes().any(special)) {
@@ -29,7 +29,7 @@ fn plain_text(pieces: &[Piece<'_>], flags: Flags) -> Option<String> {
     Some(pieces.iter().map(|&(text, _)| text).collect())
 }
 
-/// For each group, where its `(` is and where its `)` is, in order of the `(`.
+/// Returns the positions of the `(` and the `)` of each group, in order of the `(`.
 fn closings(text: &[(char, bool)]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut open: Vec<Option<usize>> = Vec::new();
@@ -116,7 +116,7 @@ impl Compiler<'_> {
         nodes
     }
 
-    /// Where the group whose `(` stands at a position ends.
+    /// Returns where the group whose `(` stands at a position ends.
     fn closing(&self, open: usize) -> Option<usize> {
         let found = self.closings.binary_search_by_key(&open, |&(start, _)| start).ok()?;
         self.closings.get(found).map(|&(_, close)| close)

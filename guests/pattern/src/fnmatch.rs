@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_match_as_fnmatch_says() {
+    fn patterns_match_as_fnmatch_requires() {
         for (pattern, text, expected) in [
             ("*.rs", "main.rs", true),
             ("*.rs", "main.rst", false),

@@ -9,11 +9,11 @@ const MAX_DEPTH: usize = 256;
 
 /// Looking at directories; paths are as the pattern writes them, "" being the current directory.
 pub trait Directories {
-    /// The names in a directory, without `.` and `..`; empty when it cannot be read.
+    /// Returns the names in a directory, without `.` and `..`; empty when it cannot be read.
     fn list(&mut self, path: &str) -> Vec<Entry>;
-    /// Whether there is something of this name, be it a broken link.
+    /// Returns whether there is something of this name, be it a broken link.
     fn exists(&mut self, path: &str) -> bool;
-    /// Whether it is a directory, through links.
+    /// Returns whether it is a directory, through links.
     fn is_directory(&mut self, path: &str) -> bool;
 }
 
@@ -59,16 +59,24 @@ struct Component {
     slashes: String,
 }
 
-/// The sorted path names that match; `None` when the pattern has no special characters and so is not a pattern.
+/// Returns the sorted path names that match; `None` when the pattern has no special characters and so is not a pattern.
 pub fn glob<D: Directories + ?Sized>(pieces: &[Piece<'_>], directories: &mut D, options: GlobOptions) -> Option<Vec<String>> {
     if !may_be_pattern(pieces, options.extglob) {
         return None;
     }
     let mut components = components(pieces, options);
-    // Of the slashes at the end one is kept, of all others every one.
+    // Of the slashes at the end, and of those after a pattern, one is kept; of all others every one.
     if let Some(last) = components.last_mut() {
         last.slashes.truncate(1);
     }
+    for component in components.iter_mut().skip_while(|component| component.pattern.is_none()) {
+        component.slashes.truncate(1);
+    }
+    // `**/**` is `**`.
+    let mut after: Vec<bool> = components.iter().skip(1).map(|component| component.every).collect();
+    after.push(false);
+    let mut after = after.into_iter();
+    components.retain(|component| !(after.next().unwrap_or_default() && component.every));
     if components.iter().all(|component| component.pattern.is_none()) {
         return None;
     }
@@ -194,14 +202,14 @@ impl<D: Directories + ?Sized> Walk<'_, D> {
         (self.options.dotglob || !name.starts_with('.') || begins_with_dot(pattern)) && pattern.matches(name)
     }
 
-    /// `**`: this directory and all below it.
+    /// Matches `**`: this directory and all below it.
     fn every(&mut self, prefix: String, component: &Component, rest: &[Component], depth: usize) {
         if depth > MAX_DEPTH {
             return;
         }
         let last = rest.is_empty();
         if last {
-            if depth == 0 && !prefix.is_empty() && component.slashes.is_empty() && self.directories.is_directory(&prefix) {
+            if depth == 0 && !prefix.is_empty() && self.directories.is_directory(&prefix) {
                 self.found.push(prefix.clone());
             }
         } else {
@@ -213,7 +221,10 @@ impl<D: Directories + ?Sized> Walk<'_, D> {
             }
             let directory = entry.kind == EntryKind::Directory;
             let path = format!("{prefix}{}", entry.name);
-            if last && (component.slashes.is_empty() || directory) {
+            let shown = component.slashes.is_empty()
+                || directory
+                || entry.kind == EntryKind::Link && self.directories.is_directory(&path);
+            if last && shown {
                 self.found.push(format!("{path}{}", component.slashes));
             }
             if directory {
@@ -223,7 +234,7 @@ impl<D: Directories + ?Sized> Walk<'_, D> {
     }
 }
 
-/// Whether a pattern names the leading dot, as it must to match hidden files.
+/// Returns whether a pattern names the leading dot, as it must to match hidden files.
 pub(crate) fn begins_with_dot(pattern: &Pattern) -> bool {
     match &pattern.literal {
         Some(literal) => literal.starts_with('.'),

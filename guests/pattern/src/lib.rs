@@ -15,7 +15,7 @@ pub use fnmatch::{Fnmatch, Options, fnmatch};
 pub use glob::{Directories, Entry, EntryKind, GlobOptions, glob};
 use set::Set;
 
-/// A piece of a pattern's text, and whether it was quoted (and so stands for itself).
+/// A piece of a pattern's text, and whether it was quoted (and is therefore literal).
 pub type Piece<'a> = (&'a str, bool);
 
 /// How a pattern is read and compared.
@@ -66,18 +66,18 @@ enum Repeat {
 }
 
 impl Pattern {
-    /// Compiles a pattern. Any text is a pattern: what is not well-formed stands for itself. In unquoted text (which
+    /// Compiles a pattern. Any text is a pattern: what is not well-formed is literal. In unquoted text (which
     /// then came out of an expansion) a backslash quotes the next character.
     pub fn compile(pieces: &[Piece<'_>], flags: Flags) -> Self {
         compile::compile(pieces, flags)
     }
 
-    /// The text that alone matches, when the pattern has no special characters.
+    /// Returns the text that alone matches, when the pattern has no special characters.
     pub fn literal(&self) -> Option<&str> {
         self.literal.as_deref()
     }
 
-    /// Whether the whole text matches.
+    /// Returns whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         match &self.literal {
             Some(literal) if !self.flags.nocase && !self.flags.leading_dir => literal == text,
@@ -86,7 +86,7 @@ impl Pattern {
         }
     }
 
-    /// How many bytes at the start of the text match: as many or as few as possible.
+    /// Returns how many bytes at the start of the text match: as many or as few as possible.
     pub fn prefix(&self, text: &str, longest: bool) -> Option<usize> {
         if let Some(literal) = &self.literal
             && !self.flags.nocase
@@ -96,7 +96,7 @@ impl Pattern {
         matching::prefix(&self.nodes, text, longest, self.flags)
     }
 
-    /// Where the end of the text that matches begins: as long or as short as possible.
+    /// Returns where the end of the text that matches begins: as long or as short as possible.
     pub fn suffix(&self, text: &str, longest: bool) -> Option<usize> {
         if let Some(literal) = &self.literal
             && !self.flags.nocase
@@ -108,7 +108,7 @@ impl Pattern {
         matching::prefix(&nodes, &reversed, longest, self.flags).map(|length| text.len() - length)
     }
 
-    /// The first match at or after a position, the longest there: its start and end. May be empty.
+    /// Returns the first match at or after a position, the longest there: its start and end. May be empty.
     pub fn find(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         let rest = text.get(from..)?;
         if let Some(literal) = &self.literal
@@ -119,7 +119,7 @@ impl Pattern {
         matching::find(&self.nodes, rest, self.flags).map(|(start, end)| (from + start, from + end))
     }
 
-    /// The text with its first match, or all that do not overlap, replaced. An empty match replaces nothing.
+    /// Returns the text with its first match, or all that do not overlap, replaced. An empty match replaces nothing.
     pub fn replace(&self, text: &str, all: bool, mut replacement: impl FnMut(&str) -> String) -> String {
         let mut out = String::with_capacity(text.len());
         let mut done = 0;

@@ -6,7 +6,7 @@ fn same(a: char, b: char, flags: Flags) -> bool {
     a == b || (flags.nocase && (a.to_lowercase().eq(b.to_lowercase())))
 }
 
-/// Whether a node that stands for one character stands for this one.
+/// Returns whether a node that stands for one character stands for this one.
 fn stands_for(node: &Node, c: char, flags: Flags) -> bool {
     match node {
         Node::Char(wanted) => same(*wanted, c, flags),
@@ -16,7 +16,7 @@ fn stands_for(node: &Node, c: char, flags: Flags) -> bool {
     }
 }
 
-/// A pattern without groups against the whole text: only the last star ever has to try again.
+/// Matches a pattern without groups against the whole text: only the last star ever has to try again.
 pub(super) fn matches_plain(nodes: &[Node], text: &str, flags: Flags) -> bool {
     let (mut node, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -148,7 +148,7 @@ impl Positions {
         a
     }
 
-    /// Any number of rounds through a group.
+    /// Matches any number of rounds through a group.
     fn closure(&self, alternatives: &[Vec<Node>], from: Reached, flags: Flags) -> Reached {
         let mut reached = vec![false; self.chars.len() + 1];
         let mut fresh = from;
@@ -164,7 +164,7 @@ impl Positions {
         Reached { at: reached.iter().enumerate().filter(|(_, hit)| **hit).map(|(at, _)| at).collect() }
     }
 
-    /// How many bytes the characters between two positions have.
+    /// Returns how many bytes the characters between two positions have.
     fn bytes(&self, from: usize, to: usize) -> usize {
         self.chars.get(from..to).unwrap_or_default().iter().map(|c| c.len_utf8()).sum()
     }
@@ -189,7 +189,7 @@ pub(super) fn prefix(nodes: &[Node], text: &str, longest: bool, flags: Flags) ->
     end.map(|&end| positions.bytes(0, end))
 }
 
-/// The leftmost match, and the longest there.
+/// Returns the leftmost match, and the longest there.
 pub(super) fn find(nodes: &[Node], text: &str, flags: Flags) -> Option<(usize, usize)> {
     // Without stars and groups every match has the same number of characters.
     if nodes.iter().all(|node| matches!(node, Node::Char(_) | Node::Any | Node::Set(_))) {
@@ -222,7 +222,7 @@ pub(super) fn find(nodes: &[Node], text: &str, flags: Flags) -> Option<(usize, u
     None
 }
 
-/// The pattern that matches the same texts read backwards.
+/// Returns the pattern that matches the same texts read backwards.
 pub(super) fn reversed(nodes: &[Node]) -> Vec<Node> {
     nodes
         .iter()

@@ -162,7 +162,7 @@ impl Set {
     }
 }
 
-/// `[:name:]`, `[=c=]` or `[.c.]` at a position: the name, the kind, the position after.
+/// Returns `[:name:]`, `[=c=]` or `[.c.]` at a position: the name, the kind, the position after.
 fn named(text: &[(char, bool)], at: usize) -> Option<(String, char, usize)> {
     /// No name is longer.
     const LONGEST: usize = 32;

@@ -166,7 +166,7 @@ fn path_names_are_found() {
     let star = GlobOptions { globstar: true, ..plain };
     check("**", star, &["Z", "a.txt", "b.txt", "d", "d/e", "d/e/y.c", "d/x.c", "l"]);
     check("**/*.c", star, &["d/e/y.c", "d/x.c"]);
-    check("**/", star, &["d/", "d/e/"]);
+    check("**/", star, &["d/", "d/e/", "l/"]);
     check("d/**", star, &["d/", "d/e", "d/e/y.c", "d/x.c"]);
     check("@(a|b).txt", GlobOptions { extglob: true, ..plain }, &["a.txt", "b.txt"]);
     check("!(*.txt)", GlobOptions { extglob: true, ..plain }, &["Z", "d", "l"]);

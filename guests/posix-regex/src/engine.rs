@@ -74,9 +74,11 @@ impl Regex {
         let mut literal = None;
         for pattern in patterns {
             let parsed = parse(pattern, syntax)?;
-            texts.push(translate::pattern(&parsed.node, syntax, groups));
-            groups += parsed.groups;
             backrefs |= parsed.backrefs;
+            // The engine that goes back knows only characters.
+            let own = Syntax { utf8: syntax.utf8 || parsed.backrefs, ..syntax };
+            texts.push(translate::pattern(&parsed.node, own, groups));
+            groups += parsed.groups;
             ambiguous |= is_ambiguous(&parsed.node);
             warnings.extend(parsed.warnings);
             if patterns.len() == 1 && !syntax.ignore_case && around == Around::Nothing {
@@ -117,13 +119,13 @@ impl Regex {
         Ok(regex)
     }
 
-    /// Compiles a Perl-style pattern: leftmost-first, with look-around where it is asked for.
+    /// Compiles a Perl-style pattern: leftmost-first, with look-around where the pattern uses it.
     pub fn perl(pattern: &[u8], ignore_case: bool, around: Around) -> Result<Self, String> {
         let text = String::from_utf8_lossy(pattern);
         let text = perl_text(&text);
         let syntax = Syntax { ignore_case, lines: true, ..Syntax::default() };
         let text = format!("{}{text}", if ignore_case { "(?i)" } else { "" });
-        // The half boundaries of the automata are not known here; looking around says the same.
+        // The half boundaries of the automata are unknown here; look-around is equivalent.
         let text = surround(&text, around, syntax, true);
         let text = if around == Around::Nothing { format!("(?m){text}") } else { text };
         let regex = fancy_regex::RegexBuilder::new(&text).backtrack_limit(10_000_000).build();
@@ -170,31 +172,31 @@ impl Regex {
         })
     }
 
-    /// What to tell the author of the pattern.
+    /// Returns the warnings for the author of the pattern.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The pattern as it was written, when it was compiled alone.
+    /// Returns the pattern as it was written, when it was compiled alone.
     #[must_use]
     pub fn source(&self) -> &[u8] {
         &self.source
     }
 
-    /// Number of groups.
+    /// Returns the number of groups.
     #[must_use]
     pub fn groups(&self) -> usize {
         self.groups
     }
 
-    /// Whether matching is linear and a match never needs to be looked for line by line.
+    /// Returns whether matching is linear and a match never needs to be looked for line by line.
     #[must_use]
     pub fn is_automaton(&self) -> bool {
         matches!(self.engine, Engine::Automata { .. })
     }
 
-    /// Whether there is a match anywhere.
+    /// Returns whether there is a match anywhere.
     #[must_use]
     pub fn is_match(&self, text: &[u8]) -> bool {
         if let Some(finder) = &self.literal {
@@ -209,7 +211,7 @@ impl Regex {
         }
     }
 
-    /// Some match at or after `start`, leftmost but perhaps not longest: enough to select a line.
+    /// Returns some match at or after `start`, leftmost but perhaps not longest: enough to select a line.
     #[must_use]
     pub fn find_any(&self, text: &[u8], start: usize) -> Option<Span> {
         if let Some(finder) = &self.literal {
@@ -224,7 +226,7 @@ impl Regex {
         }
     }
 
-    /// Where the first match at or after `start` is known to be one: an end, not its last. Enough to find its line, and cheaper:
+    /// Returns where the first match at or after `start` is known to be one: an end, not its last. Enough to find its line, and cheaper:
     /// nothing is read twice to learn where it begins.
     #[must_use]
     pub fn find_end(&self, text: &[u8], start: usize) -> Option<usize> {
@@ -237,7 +239,7 @@ impl Regex {
         }
     }
 
-    /// The leftmost-longest match at or after `start`.
+    /// Returns the leftmost-longest match at or after `start`.
     #[must_use]
     pub fn find_at(&self, text: &[u8], start: usize) -> Option<Span> {
         let (from, to) = self.find_any(text, start)?;
@@ -247,7 +249,7 @@ impl Regex {
         }
     }
 
-    /// Every match that is not empty, in order; none overlap.
+    /// Returns every match that is not empty, in order; none overlap.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> Vec<Span> {
         let mut found = Vec::new();
@@ -262,7 +264,7 @@ impl Regex {
         found
     }
 
-    /// The leftmost-longest match at or after `start` with its groups; `spans[0]` is the whole match.
+    /// Returns the leftmost-longest match at or after `start` with its groups; `spans[0]` is the whole match.
     pub fn captures_at(&self, text: &[u8], start: usize, spans: &mut Vec<Option<Span>>) -> bool {
         spans.clear();
         if self.groups == 0 {
@@ -302,7 +304,7 @@ fn surround(text: &str, around: Around, syntax: Syntax, backrefs: bool) -> Strin
     }
 }
 
-/// What PCRE spells differently from `fancy-regex`.
+/// Translates what PCRE spells differently from `fancy-regex`.
 fn perl_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();

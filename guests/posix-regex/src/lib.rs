@@ -77,7 +77,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Whether it matches a place between characters.
+    /// Returns whether it matches a place between characters.
     fn is_assertion(&self) -> bool {
         matches!(
             self,
@@ -108,7 +108,7 @@ pub(crate) struct Parsed {
     pub warnings: Vec<String>,
 }
 
-/// The pattern as characters; what is not UTF-8 becomes raw bytes.
+/// Returns the pattern as characters; what is not UTF-8 becomes raw bytes.
 pub(crate) fn units(pattern: &[u8], utf8: bool) -> Vec<u32> {
     let raw = |byte: &u8| if *byte < 0x80 { u32::from(*byte) } else { RAW + u32::from(*byte) };
     if !utf8 {
@@ -157,7 +157,7 @@ impl Parser {
         self.at >= self.units.len()
     }
 
-    /// Whether the operator `op` (`\op` in basic syntax) is next; returns its length.
+    /// Returns whether the operator `op` (`\op` in basic syntax) is next; returns its length.
     fn operator(&self, op: char) -> Option<usize> {
         if self.syntax.extended {
             (self.peek(0) == Some(op)).then_some(1)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{Class, Node, RAW, Syntax};
 
-/// The pattern in the automata's syntax; groups are numbered from `first_group + 1`.
+/// Returns the pattern in the automata's syntax; groups are numbered from `first_group + 1`.
 pub(super) fn pattern(node: &Node, syntax: Syntax, first_group: usize) -> String {
     let mut out = String::new();
     if syntax.ignore_case {

@@ -16,19 +16,19 @@ pub const MAX_DEPTH: u32 = 256;
 
 /// Where the variables of an expression live. An `Err` is the text that bash prints after `bash: line N: `.
 pub trait Variables {
-    /// The text of a variable (of element 0, of an array).
+    /// Returns the text of a variable (of element 0, of an array).
     fn get(&mut self, name: &str) -> Result<Option<&str>, String>;
     /// Assigns to a variable.
     fn set(&mut self, name: &str, value: i64) -> Result<(), String>;
-    /// Whether subscripts of this variable are keys and not numbers.
+    /// Returns whether subscripts of this variable are keys and not numbers.
     fn is_associative(&mut self, name: &str) -> bool;
-    /// A subscript that holds quotes or expansions, expanded. `Err` when that failed; it has been said.
+    /// Returns a subscript that holds quotes or expansions, expanded. `Err` if that failed, after reporting it.
     fn expand(&mut self, subscript: &str) -> Result<String, String>;
-    /// The text of an element; a negative index counts from the end.
+    /// Returns the text of an element; a negative index counts from the end.
     fn get_index(&mut self, name: &str, index: i64) -> Result<Option<&str>, String>;
     /// Assigns to an element.
     fn set_index(&mut self, name: &str, index: i64, value: i64) -> Result<(), String>;
-    /// The text of an element of an associative array.
+    /// Returns the text of an element of an associative array.
     fn get_key(&mut self, name: &str, key: &str) -> Result<Option<&str>, String>;
     /// Assigns to an element of an associative array.
     fn set_key(&mut self, name: &str, key: &str, value: i64) -> Result<(), String>;
@@ -140,7 +140,7 @@ impl Expression {
         parse::parse(text, 0)
     }
 
-    /// The value, when it needs no variables.
+    /// Returns the value, when it needs no variables.
     pub fn constant(&self) -> Option<i64> {
         match self.root {
             Node::Number(value) => Some(value),
@@ -162,7 +162,7 @@ pub fn evaluate<V: Variables + ?Sized>(text: &str, variables: &mut V) -> Result<
     Expression::parse(text)?.eval(variables)
 }
 
-/// An error about a text, from a position on.
+/// Returns an error about a text, from a position on.
 fn error(text: &str, end: usize, message: &str, at: usize) -> ArithError {
     let shown = text.get(..end).unwrap_or(text);
     let token = shown.get(at..).unwrap_or_default();

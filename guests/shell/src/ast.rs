@@ -275,7 +275,7 @@ pub struct Redirect {
 /// Which descriptor a redirection changes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RedirectFd {
-    /// 0 or 1, as the operator says.
+    /// 0 or 1, depending on the operator.
     Default,
     /// `2>`.
     Number(u32),
@@ -329,7 +329,7 @@ pub struct Word {
 pub enum Part {
     /// Unquoted text: brace, tilde and pathname expansion may act on it. Holds no backslashes of the source.
     Literal(String),
-    /// Text that stands for itself.
+    /// Literal text.
     Quoted(String, QuoteStyle),
     /// `" … "`: parts inside are not split or globbed. `locale` for `$" … "`.
     DoubleQuoted {
@@ -373,7 +373,7 @@ pub struct CommandSubstitution {
     pub source: String,
     /// Written with backquotes.
     pub backquoted: bool,
-    /// What is wrong with a backquoted body: bash says it when the substitution runs (`bash: command substitution:
+    /// The error in a backquoted body, which bash reports when the substitution runs (`bash: command substitution:
     /// line N: …`), and then continues with nothing.
     pub error: Option<Rc<crate::syntax::SyntaxError>>,
 }

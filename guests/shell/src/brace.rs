@@ -7,20 +7,20 @@ use crate::ast::{Part, QuoteStyle, Word};
 /// How deep braces may stand in braces; deeper ones stand for themselves.
 const MAX_DEPTH: u32 = 100;
 
-/// A sequence of more numbers stands for itself.
+/// A sequence of more numbers is literal.
 const MOST_NUMBERS: i128 = i32::MAX as i128 - 2;
 
 /// The expansion would have made more words than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
 
-/// Whether a word might change: nearly all do not.
+/// Returns whether a word might change: nearly all do not.
 pub fn may_expand(word: &Word) -> bool {
     word.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.as_bytes().contains(&b'{')))
         && word.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.as_bytes().contains(&b'}')))
 }
 
-/// The words that a word stands for, in order; at most `limit` of them.
+/// Returns the words that a word stands for, in order; at most `limit` of them.
 pub fn expand(word: &Word, limit: usize) -> Result<Vec<Word>, TooMany> {
     let mut items = Vec::new();
     for part in &word.parts {
@@ -68,7 +68,7 @@ fn char_at(items: &[Item<'_>], at: usize) -> Option<char> {
     }
 }
 
-/// The `}` that makes the text after a `{` an expansion: one with a comma or `..` before it, at its own level.
+/// Returns the `}` that makes the text after a `{` an expansion: one with a comma or `..` before it, at its own level.
 fn closing(items: &[Item<'_>], start: usize) -> Option<usize> {
     let (mut level, mut separators) = (0u32, 0u32);
     for at in start..items.len() {
@@ -120,7 +120,7 @@ fn expand_items<'a>(items: &[Item<'a>], limit: usize, depth: u32) -> Result<Vec<
     }
 }
 
-/// The first braces that are an expansion.
+/// Returns the first braces that are an expansion.
 fn next_braces(items: &[Item<'_>], depth: u32) -> Option<(usize, usize)> {
     if depth > MAX_DEPTH {
         return None;
@@ -230,7 +230,7 @@ mod tests {
     use crate::ast::{Argument, Command};
     use crate::syntax::{Options, Parser};
 
-    /// The expansion of the words of `echo …`, each shown as its plain text.
+    /// Checks the expansion of the words of `echo …`, each shown as its plain text.
     fn check(words: &str, expected: &str) {
         let list = Parser::new(&format!("echo {words}"), Options::default()).all().expect("the words are well-formed");
         let Some(Command::Simple(simple)) = list.items.first().and_then(|item| item.and_or.first.commands.first()) else {

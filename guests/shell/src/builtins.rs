@@ -110,12 +110,12 @@ const TABLE: &[(&str, Builtin)] = &[
     ("wait", Builtin::Plain(jobs::wait)),
 ];
 
-/// The names of all builtins, sorted.
+/// Returns the names of all builtins, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|entry| entry.0)
 }
 
-/// Whether POSIX calls a builtin special.
+/// Returns whether POSIX calls a builtin special.
 #[must_use]
 pub fn is_special(name: &str) -> bool {
     matches!(
@@ -138,13 +138,13 @@ pub fn is_special(name: &str) -> bool {
     )
 }
 
-/// The builtin of that name, switched on or not.
+/// Returns the builtin of that name, switched on or not.
 fn find(name: &str) -> Option<Builtin> {
     TABLE.binary_search_by(|entry| entry.0.cmp(name)).ok().and_then(|at| TABLE.get(at)).map(|entry| entry.1)
 }
 
 impl Shell {
-    /// The builtin of that name, unless it was switched off.
+    /// Returns the builtin of that name, unless it was switched off.
     pub(crate) fn builtin(&self, name: &str) -> Option<Builtin> {
         if !self.disabled.is_empty() && self.disabled.contains(name) {
             return None;
@@ -152,7 +152,7 @@ impl Shell {
         find(name)
     }
 
-    /// Whether a builtin has that name and is on.
+    /// Returns whether a builtin has that name and is on.
     pub(crate) fn is_builtin(&self, name: &str) -> bool {
         self.builtin(name).is_some()
     }
@@ -171,7 +171,7 @@ impl Shell {
         2
     }
 
-    /// `--help`: what the builtin is for.
+    /// Prints the description of a builtin, as `--help` does.
     pub(crate) fn wants_help(&mut self, args: &[String]) -> bool {
         if args.get(1).map(String::as_str) != Some("--help") {
             return false;

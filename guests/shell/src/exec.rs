@@ -27,7 +27,7 @@ use crate::shell::{Done, Flow, Shell};
 use crate::state::options::SetOption;
 use crate::state::signals::Event;
 
-/// A shell string as the system's.
+/// Returns a shell string as the system's.
 #[must_use]
 pub fn os(text: &str) -> OsString {
     let bytes = bytes::encode(text).into_owned();
@@ -38,7 +38,7 @@ pub fn os(text: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The system's string as a shell string.
+/// Returns the system's string as a shell string.
 #[must_use]
 pub fn from_os(text: &std::ffi::OsStr) -> String {
     bytes::decode(text.as_encoded_bytes())
@@ -153,7 +153,6 @@ impl Shell {
                     return self.run_compound(body, *line);
                 }
                 let kept = self.process_substitutions.len();
-                let outer_line = std::mem::replace(&mut self.line, *line);
                 let feeds = redirects.iter().any(redirect_feeds_stdin);
                 let saved = match self.apply_redirects(redirects)? {
                     Ok(saved) => saved,
@@ -166,7 +165,6 @@ impl Shell {
                         return Ok(status);
                     }
                 };
-                self.line = outer_line;
                 self.output.look();
                 self.stdin_fed += u32::from(feeds);
                 let result = self.run_compound(body, *line);
@@ -180,7 +178,7 @@ impl Shell {
         }
     }
 
-    /// A subshell that is all this forked process has left to do needs no process of its own.
+    /// Runs a subshell without a process of its own if it is all that this forked process has left to do.
     fn run_nested(&mut self, list: &List, redirects: &[Redirect]) -> Done {
         match self.apply_redirects(redirects)? {
             Ok(saved) => self.keep_redirects(saved),
@@ -193,7 +191,7 @@ impl Shell {
         self.run_list_tail(list)
     }
 
-    /// What follows a command that failed where failing matters: the ERR trap, then `set -e`.
+    /// Runs the ERR trap and applies `set -e` after a command that failed where that matters.
     pub(crate) fn after_failure(&mut self, status: i32) -> Done<()> {
         self.status = status;
         if let Some(command) = self.traps.armed(Event::Err)
@@ -222,7 +220,7 @@ fn redirect_feeds_stdin(redirect: &Redirect) -> bool {
         )
 }
 
-/// Whether a failure of these commands counts for `set -e`; of groups and loops, only their own commands' failures do.
+/// Returns whether a failure of these commands counts for `set -e`; of groups and loops, only their own commands' failures do.
 fn is_checked(commands: &[Command]) -> bool {
     match commands {
         [Command::Compound { body, .. }] => {

@@ -34,7 +34,7 @@ pub(crate) enum Segment {
     Text {
         /// The text itself.
         text: String,
-        /// It stands for itself: never split, never a pattern.
+        /// It is literal: never split, never a pattern.
         quoted: bool,
         /// It came from an expansion: split by IFS.
         split: bool,
@@ -270,7 +270,7 @@ impl Shell {
         result
     }
 
-    /// The characters that separate fields.
+    /// Returns the characters that separate fields.
     pub(crate) fn ifs(&mut self) -> String {
         match self.variables.get("IFS") {
             Some(variable) if !variable.is_set() => " \t\n".to_owned(),
@@ -279,7 +279,7 @@ impl Shell {
         }
     }
 
-    /// What stands between the elements of `"$*"`.
+    /// Returns the separator of the elements of `"$*"`.
     pub(crate) fn ifs_joint(&mut self) -> String {
         self.ifs().chars().next().map(String::from).unwrap_or_default()
     }

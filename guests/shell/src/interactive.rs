@@ -9,7 +9,7 @@ use crate::syntax::Parser;
 const HISTORY_SIZE: &str = "500";
 
 impl Shell {
-    /// What `-i` switches on.
+    /// Switches on what `-i` implies.
     pub(crate) fn become_interactive(&mut self) {
         self.options.set_shopt(ShoptOption::ExpandAliases, true);
         for option in [SetOption::History, SetOption::HistExpand] {
@@ -32,7 +32,7 @@ impl Shell {
         }
     }
 
-    /// `~/.bashrc`, or the file that the command line names.
+    /// Reads `~/.bashrc`, or the file that the command line names.
     pub(crate) fn source_rc(&mut self, file: Option<String>) -> Done<()> {
         let home = self.get("HOME").unwrap_or_default();
         let file = file.unwrap_or_else(|| format!("{}/.bashrc", home.trim_end_matches('/')));
@@ -41,7 +41,7 @@ impl Shell {
         Ok(())
     }
 
-    /// What a login shell reads first.
+    /// Reads the files that a login shell reads first.
     pub(crate) fn source_profile(&mut self) -> Done<()> {
         self.source_startup("/etc/profile")?;
         let home = self.get("HOME").unwrap_or_default();
@@ -67,7 +67,7 @@ impl Shell {
         }
     }
 
-    /// PROMPT_COMMAND, then PS1: before each command that is typed.
+    /// Runs PROMPT_COMMAND and prints PS1 before each typed command.
     fn prompt(&mut self) -> Done<()> {
         let commands: Vec<String> = match self.value("PROMPT_COMMAND") {
             Value::Scalar(text) => vec![text],
@@ -94,7 +94,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The next line of standard input for the parser; empty at the end.
+    /// Returns the next line of standard input for the parser; empty at the end.
     fn next_source_line(&mut self) -> String {
         let line = self.read_source_line(0);
         if self.on(SetOption::Verbose) {

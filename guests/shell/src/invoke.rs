@@ -39,7 +39,7 @@ fn usage(own: &str) -> String {
     )
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Default)]
 struct Invocation {
     command: bool,
@@ -63,7 +63,7 @@ pub fn run(args: &[String]) -> u8 {
     let own = args.first().map_or("bash", String::as_str);
     let base = own.rsplit('/').next().unwrap_or(own).trim_start_matches('-');
     let bottom = 0u8;
-    // It lives as long as the process: taking it to pieces at the end would be work for nobody.
+    // It lives as long as the process: dropping it at the end would be useless work.
     let shell = Box::leak(prepared::take());
     shell.stack_base = std::ptr::from_ref(&bottom) as usize;
     own.clone_into(&mut shell.name);
@@ -223,7 +223,7 @@ impl Shell {
         }
     }
 
-    /// BASH_ENV, for shells that nobody types to.
+    /// Reads BASH_ENV in a shell that is not interactive.
     fn source_env(&mut self) {
         if self.interactive || self.on(SetOption::Posix) {
             return;
@@ -263,7 +263,7 @@ impl Shell {
         let head = content.get(..content.len().min(80)).unwrap_or_default();
         let first = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
         if first.contains(&0) {
-            self.write_error(&format!("{own}: {path}: cannot execute binary file\n"));
+            self.write_error(&format!("{path}: {path}: cannot execute binary file\n"));
             return Ok(126);
         }
         self.name = path;
@@ -286,7 +286,7 @@ impl Shell {
         }
     }
 
-    /// What came with a call of a session counts, whatever the session knew before.
+    /// Applies the variables of a session's call over those that the session stored.
     pub(crate) fn import_environment_again(&mut self) {
         for (name, value) in std::env::vars_os() {
             let (name, value) = (crate::exec::from_os(&name), crate::exec::from_os(&value));
@@ -329,7 +329,7 @@ impl Shell {
         }
     }
 
-    /// SHELLOPTS from the environment: what the shell that started us has switched on.
+    /// Applies SHELLOPTS from the environment: the options of the parent shell.
     fn import_options(&mut self, value: &str) {
         for option in value.split(':').filter_map(SetOption::named) {
             self.switch(option, true);
@@ -355,7 +355,7 @@ impl Shell {
         }
     }
 
-    /// What only the system can tell: who we are, when it is, what we were started with.
+    /// Sets the variables that come from the system: user, time, arguments.
     fn look_around(&mut self) {
         let [pid, parent, _] = sys::process_ids();
         let now = sys::now_ns();
@@ -376,14 +376,19 @@ impl Shell {
         variable.attributes = variable.attributes.with(Attributes::EXPORT);
     }
 
-    /// PWD from the environment counts when it names the directory that we are in.
+    /// Uses PWD from the environment if it names the current directory.
     fn set_first_directory(&mut self) {
         let physical = std::env::current_dir().map_or_else(|_| "/".to_owned(), |path| crate::exec::from_os(path.as_os_str()));
         let stat = |path: &str| sys::stat(Path::new(&crate::exec::os(path)), true).ok().map(|stat| (stat.dev, stat.ino));
         let is_here =
             |path: &String| *path == physical || path.starts_with('/') && stat(path).is_some_and(|it| stat(".") == Some(it));
         let named = self.get("PWD").filter(is_here);
-        self.directory = named.unwrap_or(physical);
+        // The C library of WebAssembly keeps the name by which a directory was entered, which may lead through links.
+        let unlinked = || {
+            let path = std::fs::canonicalize(crate::exec::os(&physical));
+            path.map_or_else(|_| physical.clone(), |path| crate::exec::from_os(path.as_os_str()))
+        };
+        self.directory = named.unwrap_or_else(unlinked);
         let directory = self.directory.clone();
         self.set_plain("PWD", directory);
         let is_directory =

@@ -58,19 +58,19 @@ fn utility(name: &str) -> Option<Utility> {
     }
 }
 
-/// `--help` and `--version` of the utilities that leave them to us.
+/// Returns `--help` and `--version` of the utilities that leave them to us.
 #[cfg(target_arch = "wasm32")]
 fn about(name: &str, args: &[OsString]) -> Option<String> {
     utilities::about(name, args)
 }
 
-/// Why a program that people expect is not in the sandbox.
+/// Returns why a program that people expect is not in the sandbox.
 #[cfg(target_arch = "wasm32")]
 fn why_absent(name: &str) -> Option<&'static str> {
     utilities::absent(name)
 }
 
-/// `sandlite` inside the sandbox: the names of all programs, one a line, as `guests/programs.txt` has them.
+/// Runs `sandlite` inside the sandbox, which prints the names of all programs, one per line, as in `guests/programs.txt`.
 #[cfg(target_arch = "wasm32")]
 fn list_programs(_: Vec<OsString>) -> i32 {
     let own = ["bash", "sandlite", "sh"];
@@ -79,7 +79,7 @@ fn list_programs(_: Vec<OsString>) -> i32 {
     0
 }
 
-/// On a developer's machine the utilities are the machine's own.
+/// Returns no utility: on a developer's machine they are programs of that machine.
 #[cfg(not(target_arch = "wasm32"))]
 fn utility(_: &str) -> Option<Utility> {
     None

@@ -1,4 +1,4 @@
-//! The part of a shell's set-up that asks nobody anything.
+//! The part of a shell's initialization that does not call the host.
 //!
 //! `cargo xtask guests` calls [`prepare`] once, when the guest is built, and keeps the memory as it is then: every process in
 //! a sandbox starts with this much done. On a developer's machine it is done at the start.
@@ -14,7 +14,7 @@ pub(crate) const VERSION: &str = "5.2.15(1)-release";
 /// The machine that scripts see.
 pub(crate) const MACHINE: &str = "x86_64-pc-linux-gnu";
 
-/// Set here, whatever the environment says.
+/// Set here, regardless of the environment.
 pub(crate) const KEPT: &[&str] = &["IFS", "BASH_VERSINFO", "UID", "EUID", "PPID"];
 
 /// Set here, but exported when the environment has them.
@@ -39,7 +39,7 @@ pub fn prepare() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(FIRST_HEAP)));
 }
 
-/// The prepared shell, or one prepared now.
+/// Returns the prepared shell, or one prepared now.
 pub(crate) fn take() -> Box<Shell> {
     READY.take().unwrap_or_else(|| Box::new(new()))
 }

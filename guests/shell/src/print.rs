@@ -14,7 +14,7 @@ mod words;
 /// How far each level is indented.
 const STEP: usize = 4;
 
-/// A function as `declare -f` shows it, without a newline at its end.
+/// Returns a function as `declare -f` shows it, without a newline at its end.
 pub fn function(function: &Function) -> String {
     let mut printer = Printer { indentation: STEP, ..Printer::default() };
     printer.out.push_str(&function.name);
@@ -23,35 +23,35 @@ pub fn function(function: &Function) -> String {
     printer.out
 }
 
-/// A command on one line where bash uses one: `jobs`, BASH_COMMAND.
+/// Returns a command on one line where bash uses one: `jobs`, BASH_COMMAND.
 pub fn command(command: &Command) -> String {
     let mut printer = Printer::default();
     printer.command(command);
     printer.out
 }
 
-/// A pipeline, as `jobs` shows it.
+/// Returns a pipeline, as `jobs` shows it.
 pub fn pipeline(pipeline: &Pipeline) -> String {
     let mut printer = Printer::default();
     printer.pipeline(pipeline);
     printer.out
 }
 
-/// `a && b || c`, as `jobs` shows it.
+/// Returns `a && b || c`, as `jobs` shows it.
 pub fn and_or(and_or: &AndOr) -> String {
     let mut printer = Printer::default();
     printer.and_or(and_or);
     printer.out
 }
 
-/// The commands of a list.
+/// Returns the commands of a list.
 pub fn list(list: &List) -> String {
     let mut printer = Printer::default();
     printer.list(list);
     printer.out
 }
 
-/// The commands of a `$( … )`, as bash shows them in a word.
+/// Returns the commands of a `$( … )`, as bash shows them in a word.
 fn substitution(list: &List, source: &str) -> String {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let first = lines.iter().position(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or(0);
@@ -62,14 +62,14 @@ fn substitution(list: &List, source: &str) -> String {
     printer.out
 }
 
-/// An assignment as it was written.
+/// Returns an assignment as it was written.
 pub fn assignment(assignment: &Assignment) -> String {
     let mut out = String::new();
     words::push_assignment(&mut out, assignment);
     out
 }
 
-/// A word as it was written, but for what bash itself does not keep (`$'…'` becomes `'…'`).
+/// Returns a word as it was written, but for what bash itself does not keep (`$'…'` becomes `'…'`).
 pub fn word(word: &Word) -> String {
     let mut out = String::new();
     words::push_word(&mut out, word);
@@ -98,7 +98,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Whether it was a new line that separated the command on this line from the one before.
+    /// Returns whether it was a new line that separated the command on this line from the one before.
     fn breaks_before(&self, line: u32) -> bool {
         let index = line.saturating_sub(self.first_line) as usize;
         let before = self.lines.get(..index).unwrap_or_default();
@@ -128,7 +128,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Every command begins with this.
+    /// Begins a command.
     fn begin(&mut self) {
         if self.skip_indent > 0 {
             self.skip_indent -= 1;
@@ -578,7 +578,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// The line on which a command begins.
+/// Returns the line on which a command begins.
 fn line_of(and_or: &AndOr) -> u32 {
     match and_or.first.commands.first() {
         Some(Command::Simple(simple)) => simple.line,

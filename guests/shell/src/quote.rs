@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::bytes;
 
-/// `printf %q`: backslashes, or `$'…'` for what cannot be shown.
+/// Returns `printf %q`: backslashes, or `$'…'` for what cannot be shown.
 pub fn backslashes(text: &str) -> Cow<'_, str> {
     if text.is_empty() {
         return Cow::Borrowed("''");
@@ -30,7 +30,7 @@ pub fn backslashes(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `'…'`, whatever the text: `alias`, `trap`.
+/// Returns `'…'`, whatever the text: `alias`, `trap`.
 pub fn single(text: &str) -> String {
     if text == "'" {
         return "\\'".to_owned();
@@ -38,12 +38,12 @@ pub fn single(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// `${x@Q}`: `'…'`, or `$'…'` for what cannot be shown.
+/// Returns `${x@Q}`: `'…'`, or `$'…'` for what cannot be shown.
 pub fn single_or_ansi_c(text: &str) -> String {
     if has_unprintable(text) { ansi_c(text) } else { single(text) }
 }
 
-/// `"…"`, whatever the text.
+/// Returns `"…"`, whatever the text.
 pub fn double(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -57,12 +57,12 @@ pub fn double(text: &str) -> String {
     out
 }
 
-/// A value as `declare -p` shows it.
+/// Returns a value as `declare -p` shows it.
 pub fn declared(text: &str) -> String {
     if has_unprintable(text) { ansi_c(text) } else { double(text) }
 }
 
-/// A key of an associative array as `declare -p` shows it between brackets.
+/// Returns a key of an associative array as `declare -p` shows it between brackets.
 pub fn key(text: &str) -> Cow<'_, str> {
     if has_unprintable(text) {
         Cow::Owned(ansi_c(text))
@@ -73,7 +73,7 @@ pub fn key(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value as `set` shows it: bare where it can be.
+/// Returns a value as `set` shows it: bare where it can be.
 pub fn listed(text: &str) -> Cow<'_, str> {
     if has_unprintable(text) {
         Cow::Owned(ansi_c(text))
@@ -84,7 +84,7 @@ pub fn listed(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A word as `set -x` shows it.
+/// Returns a word as `set -x` shows it.
 pub fn traced(text: &str) -> Cow<'_, str> {
     if text.is_empty() {
         Cow::Borrowed("''")
@@ -97,7 +97,7 @@ pub fn traced(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// `$'…'`.
+/// Returns `$'…'`.
 pub fn ansi_c(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     out.push_str("$'");
@@ -127,13 +127,13 @@ pub fn ansi_c(text: &str) -> String {
     out
 }
 
-/// Whether any character would be read by the shell as more than itself.
+/// Returns whether any character would be read by the shell as more than itself.
 pub fn has_special(text: &str) -> bool {
     let mut previous = None;
     text.chars().any(|c| is_special(c, previous.replace(c)))
 }
 
-/// Whether there are characters that a terminal would not show, or stray bytes.
+/// Returns whether there are characters that a terminal would not show, or stray bytes.
 pub fn has_unprintable(text: &str) -> bool {
     if text.is_ascii() { text.bytes().any(|byte| byte < b' ' || byte == 0x7f) } else { text.chars().any(|c| !is_printable(c)) }
 }

@@ -1,6 +1,6 @@
 //! Sessions: what a shell leaves to the next one, when its host keeps a place for it.
 //!
-//! The state is a list of records, each a list of byte strings, the first of which says what the record is about. It is
+//! The state is a list of records, each a list of byte strings, the first of which is the kind of the record. It is
 //! read back into the shell's own tables: nothing in it is ever executed, and what is not understood is passed over.
 //! Jobs, descriptors, the EXIT trap and what the shell computes itself are not part of it: they end with the process.
 
@@ -64,7 +64,7 @@ impl Shell {
         }
     }
 
-    /// Everything that is kept, as bytes.
+    /// Returns everything that is stored, as bytes.
     fn state(&mut self) -> Vec<u8> {
         // `exit` inside a function leaves its variables in place.
         while self.variables.depth() > 0 {

@@ -202,7 +202,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// A shell that has been told nothing yet.
+    /// Creates a shell with its defaults.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -263,32 +263,32 @@ impl Shell {
         }
     }
 
-    /// Whether a `set` option is on.
+    /// Returns whether a `set` option is on.
     #[must_use]
     pub fn on(&self, option: SetOption) -> bool {
         self.options.on(option)
     }
 
-    /// Whether a `shopt` option is on.
+    /// Returns whether a `shopt` option is on.
     #[must_use]
     pub fn shopt(&self, option: ShoptOption) -> bool {
         self.options.shopt(option)
     }
 
-    /// How the parser is to read.
+    /// Returns how the parser is to read.
     #[must_use]
     pub fn syntax_options(&self) -> syntax::Options {
         let aliases = (self.shopt(ShoptOption::ExpandAliases) && !self.aliases.is_empty()).then(|| Rc::clone(&self.aliases));
         syntax::Options { posix: self.on(SetOption::Posix), extglob: self.shopt(ShoptOption::ExtGlob), aliases }
     }
 
-    /// How a command stops after an error that drops the rest of the line: `set -e` makes it the end of the shell.
+    /// Returns how a command stops after an error that drops the rest of the line: `set -e` makes it the end of the shell.
     #[must_use]
     pub fn discard(&self) -> Flow {
         if self.on(SetOption::ErrExit) && !self.interactive { Flow::Exit(1) } else { Flow::Discard(1) }
     }
 
-    /// How bash goes back to reading commands, whatever it is in: a command string has none left to read.
+    /// Returns how bash goes back to reading commands, whatever it is in: a command string has none left to read.
     #[must_use]
     pub fn abandon(&self) -> Flow {
         if self.origin == Origin::CommandString { Flow::Exit(1) } else { Flow::Discard(1) }
@@ -333,7 +333,7 @@ impl Shell {
         self.output.write(&bytes::encode(text));
     }
 
-    /// The file that commands now come from, as BASH_SOURCE names it.
+    /// Returns the file that commands now come from, as BASH_SOURCE names it.
     #[must_use]
     pub fn source_name(&self) -> Rc<str> {
         match (self.frames.last(), self.origin) {
@@ -344,7 +344,7 @@ impl Shell {
         }
     }
 
-    /// Whether another function call or `eval` might not fit the stack.
+    /// Returns whether another function call or `eval` might not fit the stack.
     #[must_use]
     pub fn stack_is_full(&self) -> bool {
         let here = 0u8;
@@ -362,7 +362,7 @@ impl Shell {
         self.tell_host(sys::Counter::Loops, *rounds);
     }
 
-    // A limit that is met ends the shell at once, but not what it has already said.
+    // A limit ends the shell at once, but its output so far is kept.
     fn tell_host(&mut self, what: sys::Counter, amount: u32) {
         if !sys::count(what, amount) {
             self.output.flush();

@@ -1,6 +1,6 @@
 //! From text to syntax tree: bash's grammar, one complete command line at a time.
 //!
-//! The parser is asked for the next line only when the last one has run, because a line may change how the next is
+//! The parser reads the next line only when the last one has run, because a line may change how the next is
 //! read (`alias`, `shopt -s extglob`). It knows nothing of variables or files. What bash notices only when it expands
 //! a word (`bad substitution`) is left in the tree for the interpreter to say.
 
@@ -81,12 +81,12 @@ struct AliasUse {
 type Parsed<T> = Result<T, SyntaxError>;
 
 impl Parser {
-    /// A parser at the start of the text.
+    /// Creates a parser at the start of the text.
     pub fn new(source: &str, options: Options) -> Self {
         Self::starting_at(source, options, 1)
     }
 
-    /// A parser whose first line has another number than 1.
+    /// Creates a parser whose first line has another number than 1.
     pub fn starting_at(source: &str, options: Options, first_line: u32) -> Self {
         let text = if source.as_bytes().contains(&0) { source.replace('\0', "") } else { source.to_owned() };
         Self {
@@ -109,7 +109,7 @@ impl Parser {
         }
     }
 
-    /// The next complete command line, or `None` at the end of the text. Never an empty list.
+    /// Returns the next complete command line, or `None` at the end of the text. Never an empty list.
     #[expect(clippy::should_implement_trait, reason = "an error ends the text, which an iterator could not say")]
     pub fn next(&mut self) -> Result<Option<List>, SyntaxError> {
         self.alias_count = 0;
@@ -118,7 +118,7 @@ impl Parser {
         self.complete_command()
     }
 
-    /// All that is left, as one list. For text that is read as a whole: `$( … )`, traps.
+    /// Returns all that is left, as one list. For text that is read as a whole: `$( … )`, traps.
     pub fn all(&mut self) -> Result<List, SyntaxError> {
         let mut all = List::default();
         while let Some(list) = self.next()? {
@@ -127,32 +127,38 @@ impl Parser {
         Ok(all)
     }
 
-    /// Here-documents that were ended by the end of the text, since this was last asked.
+    /// Returns the here-documents that were ended by the end of the text, since the last call.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Whether a here-document was ended by the end of the text.
+    /// Returns whether a here-document was ended by the end of the text.
     pub fn wants_heredoc(&self) -> bool {
         self.warnings.iter().any(|warning| warning.message.contains("delimited by end-of-file"))
     }
 
-    /// The line that will be read next, from 1.
+    /// Returns the line that will be read next, from 1.
     pub fn line(&mut self) -> u32 {
         self.line_at(self.pos)
     }
 
-    /// How many bytes of the text (as it is after alias expansion) have been read.
+    /// Returns the line on which the last command ended.
+    pub fn last_line(&mut self) -> u32 {
+        let end = self.text.get(..self.pos).map_or(self.pos, |read| read.trim_end_matches('\n').len());
+        self.line_at(end)
+    }
+
+    /// Returns how many bytes of the text (as it is after alias expansion) have been read.
     pub fn position(&self) -> usize {
         self.pos
     }
 
-    /// Whether the last command was ended by the end of the text and not by that of a line.
+    /// Returns whether the last command was ended by the end of the text and not by that of a line.
     pub fn stopped_at_end(&self) -> bool {
         self.at_end
     }
 
-    /// The text that has not been read yet.
+    /// Returns the text that has not been read yet.
     pub fn rest(&self) -> &str {
         self.text.get(self.pos..).unwrap_or_default()
     }
@@ -165,7 +171,7 @@ impl Parser {
         self.pos = self.rest().find('\n').map_or(self.text.len(), |at| self.pos + at + 1);
     }
 
-    /// A parser for text found inside this one's text.
+    /// Creates a parser for text found inside this one's text.
     fn inner(&self, text: &str, line: u32) -> Self {
         let mut inner = Self::starting_at(text, self.options.clone(), line);
         inner.depth = self.depth;
@@ -173,22 +179,22 @@ impl Parser {
     }
 }
 
-/// A text as if between double quotes, where `"` itself is an ordinary character: prompts (`${x@P}`, PS4).
+/// Parses a text as if between double quotes, where `"` itself is an ordinary character: prompts (`${x@P}`, PS4).
 pub fn parse_word(text: &str, options: Options) -> Result<Word, SyntaxError> {
     parse_heredoc_body(text, options, 1)
 }
 
-/// The body of a here-document whose delimiter was not quoted.
+/// Parses the body of a here-document whose delimiter was not quoted.
 pub fn parse_heredoc_body(text: &str, options: Options, line: u32) -> Result<Word, SyntaxError> {
     Parser::starting_at(text, options, line).heredoc_word()
 }
 
-/// The text of an arithmetic expression with its expansions, as found in a subscript or an integer variable's value.
+/// Parses the text of an arithmetic expression with its expansions, as found in a subscript or an integer variable's value.
 pub fn parse_arith_word(text: &str, options: Options) -> Result<Word, SyntaxError> {
     Parser::new(text, options).arithmetic_text()
 }
 
-/// A text as one word of a command line: blanks and operators stand for themselves, quotes and expansions work.
+/// Parses a text as one word of a command line: blanks and operators stand for themselves, quotes and expansions work.
 pub fn parse_shell_word(text: &str, options: Options) -> Result<Word, SyntaxError> {
     Parser::new(text, options).whole_word()
 }

@@ -1,4 +1,4 @@
-//! T-DOS-03: a shell without memory says so. It never prints something else without a word, and never panics.
+//! T-DOS-03: a shell without memory reports it. It never prints wrong output silently, and never panics.
 
 #![cfg(unix)]
 

@@ -1,7 +1,7 @@
 //! The parser meets text that is not a program: the scripts of `tests/bash`, damaged. It may refuse them, but not panic, hang or
 //! use more stack than a sandbox has.
 //!
-//! `SANDLITE_MUTATIONS` says how many damaged scripts are tried, `SANDLITE_MUTATION_SEED` which.
+//! `SANDLITE_MUTATIONS` is the number of damaged scripts, `SANDLITE_MUTATION_SEED` selects them.
 
 use std::path::Path;
 

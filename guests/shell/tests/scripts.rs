@@ -36,7 +36,7 @@ fn a_missing_command_is_127() {
 }
 
 #[test]
-fn an_unset_parameter_ends_the_shell_when_asked() {
+fn an_unset_parameter_ends_the_shell_under_set_u() {
     check("set -u; echo $x; echo no", "", "bash: line 1: x: unbound variable\n", 127);
 }
 

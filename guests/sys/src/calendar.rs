@@ -1,6 +1,6 @@
 //! The proleptic Gregorian calendar in days since 1970-01-01.
 
-/// Year, month and day of a day number.
+/// Returns the year, month and day of a day number.
 pub fn from_days(days: i64) -> (i64, u32, u32) {
     // Years begin in March here, so that the leap day is the last of its year.
     let shifted = days + 719_468;
@@ -15,7 +15,7 @@ pub fn from_days(days: i64) -> (i64, u32, u32) {
     (year, month as u32, day as u32)
 }
 
-/// The day number of a date; days past the month's end run on into the next.
+/// Returns the day number of a date; days past the month's end run on into the next.
 pub fn to_days(year: i64, month: i64, day: i64) -> i64 {
     let year = year + (month - 1).div_euclid(12);
     let month = (month - 1).rem_euclid(12) + 1;
@@ -27,7 +27,7 @@ pub fn to_days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year + day - 1 - 719_468
 }
 
-/// Whether February has 29 days.
+/// Returns whether February has 29 days.
 pub fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
@@ -41,18 +41,18 @@ pub fn days_in_month(year: i64, month: u32) -> u32 {
     }
 }
 
-/// Sunday is 0.
+/// Returns the day of the week; Sunday is 0.
 pub fn weekday(days: i64) -> u32 {
     (days + 4).rem_euclid(7) as u32
 }
 
-/// The day within its year, from 0.
+/// Returns the day within its year, from 0.
 pub fn day_of_year(days: i64) -> u32 {
     let (year, ..) = from_days(days);
     (days - to_days(year, 1, 1)) as u32
 }
 
-/// Year and week as ISO 8601 counts them.
+/// Returns the year and week as ISO 8601 counts them.
 pub fn iso_week(days: i64) -> (i64, u32) {
     let from_monday = (days + 3).rem_euclid(7);
     // The week belongs to the year its Thursday is in.

@@ -1,4 +1,4 @@
-//! Floating-point numbers in decimal, with as many digits as anyone asks for.
+//! Floating-point numbers in decimal, with any number of digits.
 //!
 //! The standard library's precision ends at 65 535 and panics beyond; C's does not. Every `f64` is exact within
 //! `EXACT` digits, so that more of them are zeros.
@@ -6,7 +6,7 @@
 /// More decimals, and more significant digits, than any `f64` has.
 const EXACT: usize = 1100;
 
-/// C's `%.*f`.
+/// Formats as C's `%.*f`.
 #[must_use]
 pub fn fixed(value: f64, precision: usize) -> String {
     let mut text = format!("{value:.*}", precision.min(EXACT));
@@ -14,7 +14,7 @@ pub fn fixed(value: f64, precision: usize) -> String {
     text
 }
 
-/// C's `%.*e`, except that the exponent has neither a plus sign nor leading zeros.
+/// Formats as C's `%.*e`, except that the exponent has neither a plus sign nor leading zeros.
 #[must_use]
 pub fn scientific(value: f64, precision: usize) -> String {
     let mut text = format!("{value:.*e}", precision.min(EXACT));

@@ -39,7 +39,7 @@ pub mod errno {
     };
 }
 
-/// Whether `fd` names anything.
+/// Returns whether `fd` names anything.
 #[must_use]
 pub fn is_open(fd: u32) -> bool {
     fstat(fd).is_ok()
@@ -91,13 +91,13 @@ pub enum Permission {
     Execute,
 }
 
-/// Whether the permission bits let this process do it; `false` also when there is no such file.
+/// Returns whether the permission bits let this process do it; `false` also when there is no such file.
 #[must_use]
 pub fn accessible(path: &Path, permission: Permission) -> bool {
     stat(path, true).is_ok_and(|stat| permits(&stat, permission))
 }
 
-/// Whether the permission bits of `stat` let this process do it.
+/// Returns whether the permission bits of `stat` let this process do it.
 #[must_use]
 pub fn permits(stat: &Stat, permission: Permission) -> bool {
     let [uid, gid] = user_ids();

@@ -92,7 +92,7 @@ pub fn exhausted(bytes: usize) -> ! {
     unsafe { libc::_exit(failure(name)) }
 }
 
-/// The status with which the originals end when memory runs out.
+/// Returns the status with which the originals end when memory runs out.
 fn failure(name: &str) -> i32 {
     match name {
         "[" | "awk" | "bash" | "cmp" | "diff" | "diff3" | "dir" | "egrep" | "fgrep" | "gawk" | "grep" | "jq" | "ls" | "mawk"

@@ -31,12 +31,12 @@ fn c_path(path: &Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
-/// Done first by every program: Rust ignores SIGPIPE, the programs of a pipeline must not.
+/// Restores SIGPIPE, which Rust ignores and the programs of a pipeline must not. Every program calls this first.
 pub fn init() {
     let _ = signal_action(Signal::PIPE, Disposition::Default);
 }
 
-/// What GNU's `strerror` says about an error.
+/// Returns the text of GNU's `strerror` for an error.
 #[must_use]
 pub fn message(error: &io::Error) -> String {
     let text = error.to_string();
@@ -139,7 +139,7 @@ pub fn spawn(request: &Request) -> io::Result<u32> {
     Ok(u32::try_from(pid).unwrap_or_default())
 }
 
-/// A close-on-exec pipe out of the way of the numbers that scripts use.
+/// Returns a close-on-exec pipe out of the way of the numbers that scripts use.
 fn high_pipe() -> io::Result<[u32; 2]> {
     const OUT_OF_THE_WAY: u32 = 200;
     let ends = pipe()?;
@@ -194,7 +194,7 @@ pub fn kill(pid: i32, signal: Option<Signal>) -> io::Result<()> {
     check(unsafe { libc::kill(pid, signal.map_or(0, |signal| i32::from(signal.number()))) }).map(drop)
 }
 
-/// The signals that this process ignores, as bits of [`Signal::bit`].
+/// Returns the signals that this process ignores, as bits of [`Signal::bit`].
 #[must_use]
 pub fn signals_ignored() -> u64 {
     let ignored = |signal: &Signal| {
@@ -229,7 +229,7 @@ pub fn signal_action(signal: Signal, disposition: Disposition) -> io::Result<Dis
     })
 }
 
-/// The caught signals that arrived since the last call, as bits of [`Signal::bit`].
+/// Returns the caught signals that arrived since the last call, as bits of [`Signal::bit`].
 #[must_use]
 pub fn signals_take() -> u64 {
     if PENDING.load(Ordering::Relaxed) == 0 { 0 } else { PENDING.swap(0, Ordering::Relaxed) }
@@ -242,7 +242,7 @@ pub fn process_ids() -> [u32; 3] {
     unsafe { [libc::getpid(), libc::getppid(), libc::getpgrp()] }.map(|id| u32::try_from(id).unwrap_or_default())
 }
 
-/// The user and the group of this process.
+/// Returns the user and the group of this process.
 #[must_use]
 pub fn user_ids() -> [u32; 2] {
     // SAFETY: no pointers.
@@ -255,7 +255,7 @@ pub fn set_group(pid: u32, group: u32) -> io::Result<()> {
     check(unsafe { libc::setpgid(raw(pid), raw(group)) }).map(drop)
 }
 
-/// A new pipe: the reading end, the writing end.
+/// Returns a new pipe: the reading end, the writing end.
 pub fn pipe() -> io::Result<[u32; 2]> {
     let mut ends = [0; 2];
     // SAFETY: two descriptors are written to an array of two.
@@ -263,7 +263,7 @@ pub fn pipe() -> io::Result<[u32; 2]> {
     Ok(ends.map(|fd| u32::try_from(fd).unwrap_or_default()))
 }
 
-/// Another name for `fd`: the lowest free one from `minimum` on.
+/// Duplicates `fd` as the lowest free descriptor from `minimum` on.
 pub fn dup(fd: u32, minimum: u32, close_on_exec: bool) -> io::Result<u32> {
     let command = if close_on_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
     // SAFETY: no pointers.
@@ -277,23 +277,23 @@ pub fn dup2(fd: u32, to: u32) -> io::Result<()> {
     check(unsafe { libc::dup2(raw(fd), raw(to)) }).map(drop)
 }
 
-/// Whether a started program loses `fd`.
+/// Sets whether a started program loses `fd`.
 pub fn set_close_on_exec(fd: u32, on: bool) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::fcntl(raw(fd), libc::F_SETFD, if on { libc::FD_CLOEXEC } else { 0 }) }).map(drop)
 }
 
-/// The directory this process was started in.
+/// Returns the directory this process was started in.
 pub fn start_cwd() -> io::Result<std::path::PathBuf> {
     std::env::current_dir()
 }
 
-/// A developer's machine keeps no sessions.
+/// Does nothing: a developer's machine stores no sessions.
 pub fn session_load() -> Option<Vec<u8>> {
     None
 }
 
-/// A developer's machine keeps no sessions.
+/// Does nothing: a developer's machine stores no sessions.
 pub fn session_save(_state: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -321,7 +321,7 @@ fn convert(raw: &libc::stat) -> Stat {
     }
 }
 
-/// The metadata of a file; of a symbolic link itself unless `follow`.
+/// Returns the metadata of a file; of a symbolic link itself unless `follow`.
 pub fn stat(path: &Path, follow: bool) -> io::Result<Stat> {
     let path = c_path(path)?;
     // SAFETY: a zeroed stat is valid; path and result outlive the call.
@@ -332,7 +332,7 @@ pub fn stat(path: &Path, follow: bool) -> io::Result<Stat> {
     }
 }
 
-/// The metadata of an open file.
+/// Returns the metadata of an open file.
 pub fn fstat(fd: u32) -> io::Result<Stat> {
     // SAFETY: a zeroed stat is valid; the result outlives the call.
     unsafe {
@@ -365,12 +365,12 @@ pub fn chown(path: &Path, follow: bool, uid: u32, gid: u32) -> io::Result<()> {
     check(unsafe { libc::fchownat(libc::AT_FDCWD, path.as_ptr(), uid, gid, flags) }).map(drop)
 }
 
-/// Outside a sandbox there is nobody who offers tools.
+/// Fails: tools exist only in a sandbox.
 pub fn tools(as_json: bool) -> io::Result<Vec<u8>> {
     Ok(if as_json { b"[]".to_vec() } else { Vec::new() })
 }
 
-/// Outside a sandbox there is nobody who offers tools.
+/// Fails: tools exist only in a sandbox.
 pub fn tool(name: &[u8], _args: &[u8]) -> io::Result<Result<Vec<u8>, ToolFailure>> {
     let message = format!("there is no tool `{}`: the host offers none", String::from_utf8_lossy(name));
     Ok(Err(ToolFailure { kind: b"unknown".to_vec(), message: message.into_bytes() }))

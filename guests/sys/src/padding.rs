@@ -4,13 +4,13 @@
 
 use std::fmt::Display;
 
-/// Right-aligned in `width` characters.
+/// Aligns right in `width` characters.
 #[must_use]
 pub fn right(text: impl Display, width: usize) -> String {
     filled(&text.to_string(), ' ', width)
 }
 
-/// Left-aligned in `width` characters.
+/// Aligns left in `width` characters.
 #[must_use]
 pub fn left(text: impl Display, width: usize) -> String {
     let mut text = text.to_string();
@@ -18,7 +18,7 @@ pub fn left(text: impl Display, width: usize) -> String {
     text
 }
 
-/// With zeros on the left up to `width` characters; a minus sign stays in front.
+/// Adds zeros on the left up to `width` characters; a minus sign stays in front.
 #[must_use]
 pub fn zeros(number: impl Display, width: usize) -> String {
     let text = number.to_string();

@@ -72,7 +72,7 @@ pub fn open(path: &Path, flags: OpenFlags, mode: u32) -> io::Result<u32> {
 
 /// Closes `fd`.
 pub fn close(fd: u32) -> io::Result<()> {
-    // SAFETY: no pointers; descriptors in a guest are plain numbers that nobody owns.
+    // SAFETY: no pointers; descriptors in a guest are plain numbers without an owner.
     check(unsafe { libc::close(raw(fd)) }).map(drop)
 }
 
@@ -83,14 +83,14 @@ pub fn read(fd: u32, buffer: &mut [u8]) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Writes some of `bytes` and says how many.
+/// Writes some of `bytes` and returns how many.
 pub fn write(fd: u32, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: at most the slice's length is read from it.
     let n = unsafe { libc::write(raw(fd), bytes.as_ptr().cast(), bytes.len()) };
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Whether `fd` is a terminal.
+/// Returns whether `fd` is a terminal.
 #[must_use]
 pub fn is_terminal(fd: u32) -> bool {
     // SAFETY: no pointers.

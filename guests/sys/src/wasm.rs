@@ -12,7 +12,7 @@ fn error(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(i32::from(errno.raw()))
 }
 
-/// `path` as the host wants it: wasi-libc keeps the working directory inside the process, so only this side can join it.
+/// Returns `path` as the host expects it: wasi-libc keeps the working directory inside the process, so only this side can join it.
 fn absolute(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if bytes.is_empty() {
@@ -24,7 +24,7 @@ fn absolute(path: &Path) -> io::Result<Vec<u8>> {
     Ok(std::env::current_dir()?.join(path).into_os_string().into_encoded_bytes())
 }
 
-/// Done first by every program: enters the directory it was started in.
+/// Enters the directory the program was started in. Every program calls this first.
 pub fn init() {
     if let Ok(cwd) = start_cwd() {
         // A directory that is gone by now leaves the process at the root.
@@ -32,7 +32,7 @@ pub fn init() {
     }
 }
 
-/// What GNU's `strerror` says about an error.
+/// Returns the text of GNU's `strerror` for an error.
 #[must_use]
 pub fn message(error: &io::Error) -> String {
     match error.raw_os_error().and_then(|raw| u16::try_from(raw).ok()).and_then(Errno::from_raw) {
@@ -72,13 +72,13 @@ pub fn signal_action(signal: Signal, disposition: Disposition) -> io::Result<Dis
     calls::signal_action(signal, disposition).map_err(error)
 }
 
-/// The caught signals that arrived since the last call, as bits of [`Signal::bit`].
+/// Returns the caught signals that arrived since the last call, as bits of [`Signal::bit`].
 #[must_use]
 pub fn signals_take() -> u64 {
     calls::signals_take()
 }
 
-/// The signals that this process ignores, as bits of [`Signal::bit`].
+/// Returns the signals that this process ignores, as bits of [`Signal::bit`].
 #[must_use]
 pub fn signals_ignored() -> u64 {
     calls::signals_ignored()
@@ -90,7 +90,7 @@ pub fn process_ids() -> [u32; 3] {
     calls::process_ids()
 }
 
-/// The user and the group of this process: a sandbox has one of each.
+/// Returns the user and the group of this process: a sandbox has one of each.
 #[must_use]
 pub fn user_ids() -> [u32; 2] {
     [1000, 1000]
@@ -101,12 +101,12 @@ pub fn set_group(pid: u32, group: u32) -> io::Result<()> {
     calls::set_group(pid, group).map_err(error)
 }
 
-/// A new pipe: the reading end, the writing end.
+/// Returns a new pipe: the reading end, the writing end.
 pub fn pipe() -> io::Result<[u32; 2]> {
     calls::pipe().map_err(error)
 }
 
-/// Another name for `fd`: the lowest free one from `minimum` on.
+/// Duplicates `fd` as the lowest free descriptor from `minimum` on.
 pub fn dup(fd: u32, minimum: u32, close_on_exec: bool) -> io::Result<u32> {
     calls::dup(fd, minimum, close_on_exec).map_err(error)
 }
@@ -116,19 +116,19 @@ pub fn dup2(fd: u32, to: u32) -> io::Result<()> {
     calls::dup2(fd, to).map_err(error)
 }
 
-/// Whether a started program loses `fd`.
+/// Sets whether a started program loses `fd`.
 pub fn set_close_on_exec(fd: u32, on: bool) -> io::Result<()> {
     calls::set_close_on_exec(fd, on).map_err(error)
 }
 
-/// The directory this process was started in.
+/// Returns the directory this process was started in.
 pub fn start_cwd() -> io::Result<std::path::PathBuf> {
     use std::os::wasi::ffi::OsStringExt;
     let bytes = calls::cwd().map_err(error)?;
     Ok(std::ffi::OsString::from_vec(bytes).into())
 }
 
-/// What the last command of this session left, after a byte of the host's; `None` where there is no session.
+/// Returns what the last command of this session left, after a byte of the host's; `None` where there is no session.
 pub fn session_load() -> Option<Vec<u8>> {
     calls::session_load()
 }
@@ -143,12 +143,12 @@ pub fn umask(mask: u32) -> u32 {
     calls::umask(mask)
 }
 
-/// The metadata of a file; of a symbolic link itself unless `follow`.
+/// Returns the metadata of a file; of a symbolic link itself unless `follow`.
 pub fn stat(path: &Path, follow: bool) -> io::Result<Stat> {
     calls::stat(&absolute(path)?, follow).map_err(error)
 }
 
-/// The metadata of an open file.
+/// Returns the metadata of an open file.
 pub fn fstat(fd: u32) -> io::Result<Stat> {
     calls::fstat(fd).map_err(error)
 }
@@ -168,7 +168,7 @@ pub fn chown(path: &Path, follow: bool, uid: u32, gid: u32) -> io::Result<()> {
     calls::chown(&absolute(path)?, follow, uid, gid).map_err(error)
 }
 
-/// What of the embedding program may be called: a line for each tool, or a list in JSON.
+/// Returns what of the embedding program may be called: a line for each tool, or a list in JSON.
 pub fn tools(as_json: bool) -> io::Result<Vec<u8>> {
     calls::tools(as_json).map_err(error)
 }

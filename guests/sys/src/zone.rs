@@ -42,17 +42,17 @@ enum Day {
 }
 
 impl Zone {
-    /// Coordinated Universal Time.
+    /// Returns Coordinated Universal Time.
     pub fn utc() -> Self {
         Self { name: "UTC".into(), offset: 0, summer: None, past: Vec::new() }
     }
 
-    /// The zone that `TZ` names; UTC without it.
+    /// Returns the zone that `TZ` names; UTC without it.
     pub fn local() -> Self {
         std::env::var("TZ").map_or_else(|_| Self::utc(), |text| Self::named(&text))
     }
 
-    /// The zone behind a `TZ` value; UTC when it cannot be understood.
+    /// Returns the zone behind a `TZ` value; UTC when it cannot be understood.
     pub fn named(text: &str) -> Self {
         let text = text.strip_prefix(':').unwrap_or(text);
         from_file(text).or_else(|| Self::parse(text)).unwrap_or_else(|| {
@@ -94,7 +94,7 @@ impl Zone {
         if is_summer { (summer.offset, &summer.name) } else { (self.offset, &self.name) }
     }
 
-    /// The moment at which clocks here show `local`.
+    /// Returns the moment at which clocks here show `local`.
     pub fn to_utc(&self, local: i64) -> i64 {
         let guess = local - self.at(local - self.offset).0;
         let again = local - self.at(guess).0;
@@ -102,7 +102,7 @@ impl Zone {
     }
 }
 
-/// The zone in a file, where the sandbox has one of that name.
+/// Returns the zone in a file, where the sandbox has one of that name.
 fn from_file(name: &str) -> Option<Zone> {
     if name.is_empty() || name.contains("..") || name.starts_with('/') {
         return None;
@@ -232,7 +232,7 @@ impl Rule {
         Some(Self { day, time })
     }
 
-    /// Local seconds since 1970 at which the rule applies in a year.
+    /// Returns the local seconds since 1970 at which the rule applies in a year.
     fn at(self, year: i64) -> i64 {
         let day = match self.day {
             Day::InMonth(month, week, weekday) => {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_cut_short_is_no_zone_and_no_harm() {
+    fn a_truncated_file_is_rejected_without_a_panic() {
         let file = file();
         for length in 0..file.len() - 1 {
             assert!(read_zone(&file[..length]).is_none(), "{length} bytes");

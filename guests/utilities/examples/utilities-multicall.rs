@@ -1,4 +1,4 @@
-//! The programs as one native program, for the tests: the first argument's base name says which.
+//! The programs as one native program, for the tests, selected by the first argument's base name.
 
 #[global_allocator]
 static ALLOCATOR: sys::memory::refusing::Allocator = sys::memory::refusing::Allocator;

@@ -32,10 +32,10 @@ const HELP: &[(&str, &str)] = &[
     ("zip", include_str!("../help/zip.txt")),
 ];
 
-/// Those of them that answer `--version` themselves.
+/// Those that print `--version` themselves.
 const VERSIONED: &[&str] = &["awk", "gawk", "mawk", "nawk", "tar", "tree"];
 
-/// What `NAME --help` or `NAME --version` prints; `None` when something else is asked, or the utility answers itself.
+/// Returns the output of `NAME --help` or `NAME --version`; `None` for other arguments, or if the utility prints it itself.
 #[must_use]
 pub fn about(name: &str, args: &[OsString]) -> Option<String> {
     let [_, only] = args else { return None };

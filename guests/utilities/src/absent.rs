@@ -1,12 +1,12 @@
-//! Programs that people reach for and that no sandbox can have, and why. They are not there: `command -v curl` finds nothing, so
-//! that scripts with a second way take it. The shell gives the reason where it would say `command not found`.
+//! Programs that people expect and that a sandbox cannot have, with the reason. They do not exist: `command -v curl` finds nothing, so that
+//! scripts with an alternative use it. The shell prints the reason instead of `command not found`.
 
 const NETWORK: &str = "not available in the sandbox: there is no network";
-const ROOT: &str = "not available in the sandbox: there is one user, and no other to become";
-const PACKAGES: &str = "not available in the sandbox: programs cannot be installed";
-const SERVICES: &str = "not available in the sandbox: there are no services";
-const CONTAINERS: &str = "not available in the sandbox: there are no containers inside it";
-const NATIVE: &str = "not available in the sandbox: it runs no native code";
+const ROOT: &str = "not available in the sandbox: it has only one user";
+const PACKAGES: &str = "not available in the sandbox: it has no package manager";
+const SERVICES: &str = "not available in the sandbox: it does not run services";
+const CONTAINERS: &str = "not available in the sandbox: it does not run containers";
+const NATIVE: &str = "not available in the sandbox: it does not run native code";
 const WHEELS: &str = "not available in the sandbox: packages are installed from outside, with `sandlite pip install`";
 const MISSING: &str = "not available in the sandbox";
 
@@ -33,7 +33,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("journalctl", SERVICES),
     ("kubectl", CONTAINERS),
     ("make", MISSING),
-    ("mount", "not available in the sandbox: its file system is given from outside"),
+    ("mount", "not available in the sandbox: its files are mounted from outside"),
     ("nano", MISSING),
     ("nc", NETWORK),
     ("netcat", NETWORK),
@@ -56,14 +56,14 @@ const ABSENT: &[(&str, &str)] = &[
     ("sudo", ROOT),
     ("systemctl", SERVICES),
     ("telnet", NETWORK),
-    ("umount", "not available in the sandbox: its file system is given from outside"),
+    ("umount", "not available in the sandbox: its files are mounted from outside"),
     ("vi", MISSING),
     ("vim", MISSING),
     ("wget", NETWORK),
     ("yum", PACKAGES),
 ];
 
-/// Why a program is not there; `None` for names nobody would expect.
+/// Returns why a program is missing; `None` for names that are not expected.
 #[must_use]
 pub fn absent(name: &str) -> Option<&'static str> {
     ABSENT.binary_search_by_key(&name, |(known, _)| known).ok().map(|at| ABSENT[at].1)

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use crate::program::fail;
 use crate::quote;
 
-/// A table such as `/etc/passwd`: names and numbers.
+/// Returns a table such as `/etc/passwd`: names and numbers.
 fn table(path: &str, built_in: &[(&str, u32)]) -> Vec<(String, u32, String)> {
     let mut rows: Vec<(String, u32, String)> = Vec::new();
     if let Ok(text) = std::fs::read_to_string(path) {
@@ -24,6 +24,31 @@ fn table(path: &str, built_in: &[(&str, u32)]) -> Vec<(String, u32, String)> {
     rows
 }
 
+/// Users and groups that every system has, with the same number for both: known by name beside those of `/etc`.
+const SYSTEM: [(&str, u32); 17] = [
+    ("root", 0),
+    ("daemon", 1),
+    ("bin", 2),
+    ("sys", 3),
+    ("games", 60),
+    ("man", 12),
+    ("lp", 7),
+    ("mail", 8),
+    ("news", 9),
+    ("uucp", 10),
+    ("proxy", 13),
+    ("www-data", 33),
+    ("backup", 34),
+    ("list", 38),
+    ("irc", 39),
+    ("nogroup", 65534),
+    ("nobody", 65534),
+];
+
+fn system(name: &str) -> Option<u32> {
+    SYSTEM.iter().find(|row| row.0 == name).map(|row| row.1)
+}
+
 /// Users and groups by name and number.
 #[derive(Debug)]
 pub struct Accounts {
@@ -32,54 +57,54 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// What `/etc` says, or root and user where it says nothing.
+    /// Reads the names from `/etc`; defaults to root and user.
     pub fn read() -> Self {
         let built_in = [("root", 0), ("user", 1000)];
         Self { users: table("/etc/passwd", &built_in), groups: table("/etc/group", &built_in) }
     }
 
-    /// No names: numbers stay numbers.
+    /// Returns an empty list: numbers stay numbers.
     pub fn none() -> Self {
         Self { users: Vec::new(), groups: Vec::new() }
     }
 
-    /// The name of a user.
+    /// Returns the name of a user.
     pub fn user(&self, id: u32) -> Option<&str> {
         self.users.iter().find(|row| row.1 == id).map(|row| row.0.as_str())
     }
 
-    /// The name of a group.
+    /// Returns the name of a group.
     pub fn group(&self, id: u32) -> Option<&str> {
         self.groups.iter().find(|row| row.1 == id).map(|row| row.0.as_str())
     }
 
-    /// The number of the user with this name.
+    /// Returns the number of the user with this name.
     pub fn uid(&self, name: &str) -> Option<u32> {
         self.users.iter().find(|row| row.0 == name).map(|row| row.1)
     }
 
-    /// The number of the group with this name.
+    /// Returns the number of the group with this name.
     pub fn gid(&self, name: &str) -> Option<u32> {
-        self.groups.iter().find(|row| row.0 == name).map(|row| row.1)
+        self.groups.iter().find(|row| row.0 == name).map(|row| row.1).or_else(|| system(name))
     }
 
-    /// The number behind a user's name or number.
+    /// Returns the number behind a user's name or number.
     pub fn user_id(&self, name: &str) -> Option<u32> {
         self.uid(name).or_else(|| name.trim_start_matches('+').parse().ok())
     }
 
-    /// The number behind a group's name or number.
+    /// Returns the number behind a group's name or number.
     pub fn group_id(&self, name: &str) -> Option<u32> {
         self.gid(name).or_else(|| name.trim_start_matches('+').parse().ok())
     }
 
-    /// The login group of a user.
+    /// Returns the login group of a user.
     pub fn login_group(&self, user: u32) -> Option<u32> {
         let row = self.users.iter().find(|row| row.1 == user)?;
         row.2.split(':').next().and_then(|gid| gid.parse().ok()).or(Some(row.1))
     }
 
-    /// All groups of a user, the login group first.
+    /// Returns all groups of a user, the login group first.
     pub fn groups_of(&self, user: &str, login: u32) -> Vec<u32> {
         let mut ids = vec![login];
         for (_, id, members) in &self.groups {
@@ -90,18 +115,18 @@ impl Accounts {
         ids
     }
 
-    /// The user's name, or the number as text.
+    /// Returns the user's name, or the number as text.
     pub fn show_user(&self, id: u32) -> String {
         self.user(id).map_or_else(|| id.to_string(), str::to_owned)
     }
 
-    /// The group's name, or the number as text.
+    /// Returns the group's name, or the number as text.
     pub fn show_group(&self, id: u32) -> String {
         self.group(id).map_or_else(|| id.to_string(), str::to_owned)
     }
 }
 
-/// The number of a user or group in an `OWNER:GROUP` word.
+/// Returns the number of a user or group in an `OWNER:GROUP` word.
 pub fn owner(spec: &OsStr) -> Result<(Option<u32>, Option<u32>), i32> {
     let names = Accounts::read();
     let text = spec.to_string_lossy();

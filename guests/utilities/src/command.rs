@@ -19,7 +19,7 @@ const MOST_INTERPRETERS: usize = 4;
 /// Longest `#!` line.
 const LONGEST_LINE: usize = 256;
 
-/// The file that running `name` runs: itself when it has a slash, else the first of that name on `path`.
+/// Returns the file that running `name` runs: itself when it has a slash, else the first of that name on `path`.
 ///
 /// # Errors
 /// Returns `ENOENT` if there is none, and `EACCES` if there is one that may not be run.
@@ -38,7 +38,7 @@ pub fn find(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
     Err(trouble)
 }
 
-/// Where `path` says that `name` could be, in order.
+/// Returns the possible locations of `name` along `path`, in order.
 pub fn candidates(name: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
     if name.is_empty() {
         return Vec::new();
@@ -48,7 +48,7 @@ pub fn candidates(name: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
     directories.map(|directory| PathBuf::from(os(directory.to_vec())).join(name)).collect()
 }
 
-/// The path from the root on of a file that may be run.
+/// Returns the path from the root on of a file that may be run.
 pub fn executable(path: &Path) -> io::Result<PathBuf> {
     let stat = sys::stat(path, true)?;
     if stat.kind() != sys::stat::S_IFREG || !sys::permits(&stat, Permission::Execute) {
@@ -57,17 +57,17 @@ pub fn executable(path: &Path) -> io::Result<PathBuf> {
     if path.is_absolute() { Ok(path.to_owned()) } else { Ok(std::env::current_dir()?.join(path)) }
 }
 
-/// The variable `PATH` of this process.
+/// Returns the variable `PATH` of this process.
 pub fn own_path() -> Option<OsString> {
     std::env::var_os("PATH")
 }
 
-/// The environment of this process as `NAME=value`.
+/// Returns the environment of this process as `NAME=value`.
 pub fn environment() -> Vec<Vec<u8>> {
     std::env::vars_os().map(|(name, value)| [bytes(&name), b"=", bytes(&value)].concat()).collect()
 }
 
-/// A request to start `words` with an environment, looked up along `path`.
+/// Returns a request to start `words` with an environment, looked up along `path`.
 pub fn request(words: &[OsString], env: Vec<Vec<u8>>, path: Option<&OsStr>) -> io::Result<Request> {
     let program = find(&words[0], path)?;
     Ok(Request {
@@ -108,7 +108,7 @@ fn interpreted<T>(mut request: Request, start: impl Fn(&Request) -> io::Result<T
     }
 }
 
-/// The words of a script's `#!` line.
+/// Returns the words of a script's `#!` line.
 fn interpreter(path: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut head = Vec::new();
     let input = Descriptor::read_only(Path::new(&os(path.to_vec()))).ok()?;
@@ -146,7 +146,7 @@ pub fn spawn(args: &[Vec<u8>], actions: Vec<Action>, cwd: Option<&Path>) -> io::
     start(request)
 }
 
-/// A shell that runs `command`.
+/// Returns a shell that runs `command`.
 #[must_use]
 pub fn shell(command: &[u8]) -> Vec<Vec<u8>> {
     vec![b"sh".to_vec(), b"-c".to_vec(), command.to_vec()]
@@ -164,7 +164,7 @@ pub fn wait(pid: u32) -> io::Result<WaitStatus> {
     }
 }
 
-/// A pipe that only this process holds: no child inherits an end of it by default.
+/// Returns a pipe that only this process holds: no child inherits an end of it by default.
 pub fn pipe() -> io::Result<[u32; 2]> {
     let ends = sys::pipe()?;
     sys::set_close_on_exec(ends[0], true)?;
@@ -194,6 +194,16 @@ pub fn reading(command: &[u8]) -> io::Result<(u32, Reader)> {
     let pid = spawn(&shell(command), vec![Action::Dup { from: write, fd: 1 }], None);
     let _ = sys::close(write);
     Ok((pid?, Reader(read)))
+}
+
+/// Starts a shell command whose input is written here and whose output is read here: its process id, and the descriptor to write to.
+pub fn conversing(command: &[u8]) -> io::Result<(u32, u32, Reader)> {
+    let [input, write] = pipe()?;
+    let [read, output] = pipe()?;
+    let pid = spawn(&shell(command), vec![Action::Dup { from: input, fd: 0 }, Action::Dup { from: output, fd: 1 }], None);
+    let _ = sys::close(input);
+    let _ = sys::close(output);
+    Ok((pid?, write, Reader(read)))
 }
 
 /// Starts a shell command whose input is written here: its process id and the descriptor to write to.

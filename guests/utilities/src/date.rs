@@ -9,17 +9,17 @@ pub use sys::zone::Zone;
 /// Nanoseconds of a second.
 pub const SECOND: i128 = 1_000_000_000;
 
-/// A moment as `strftime` prints it, in the zone that `TZ` names.
+/// Returns a moment as `strftime` prints it, in the zone that `TZ` names.
 pub fn format(format: &[u8], time: i128) -> Vec<u8> {
     strftime::format(format, time, &Zone::local(), Dialect::Program)
 }
 
-/// The moment that people's words mean, counted from `now`; `None` when they mean none.
+/// Returns the moment that people's words mean, counted from `now`; `None` when they mean none.
 pub fn parse(text: &str, now: i128) -> Option<i128> {
     read::parse(text, now, &Zone::local())
 }
 
-/// The moment of a `touch -t` stamp: `[[CC]YY]MMDDhhmm[.ss]`.
+/// Returns the moment of a `touch -t` stamp: `[[CC]YY]MMDDhhmm[.ss]`.
 pub fn parse_stamp(stamp: &str, now: i128) -> Option<i64> {
     let (digits, seconds) = match stamp.split_once('.') {
         Some((digits, seconds)) => (digits, (seconds.len() == 2).then(|| seconds.parse::<i64>().ok())??),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Bytes collected before a write: one host call per block instead of one per line.
 pub const BLOCK: usize = 64 * 1024;
 
-/// The bytes as an operating-system string, unchanged.
+/// Returns the bytes as an operating-system string, unchanged.
 #[must_use]
 pub fn os(bytes: &[u8]) -> OsString {
     #[cfg(unix)]
@@ -20,19 +20,19 @@ pub fn os(bytes: &[u8]) -> OsString {
     OsStr::from_bytes(bytes).to_os_string()
 }
 
-/// The bytes as a path, unchanged.
+/// Returns the bytes as a path, unchanged.
 #[must_use]
 pub fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(os(bytes))
 }
 
-/// The bytes of a path, unchanged.
+/// Returns the bytes of a path, unchanged.
 #[must_use]
 pub fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// The environment variable's bytes, if it is set.
+/// Returns the environment variable's bytes, if it is set.
 #[must_use]
 pub fn env(name: &str) -> Option<Vec<u8>> {
     std::env::var_os(name).map(OsString::into_encoded_bytes)
@@ -72,7 +72,7 @@ pub struct Out {
 }
 
 impl Out {
-    /// Output of utility `name`, which exits with `status` when it cannot write.
+    /// Returns the output of utility `name`, which exits with `status` when it cannot write.
     #[must_use]
     pub fn new(name: &'static str, status: i32) -> Self {
         Self { buffer: Vec::with_capacity(BLOCK + 4096), name, status, line_buffered: false }
@@ -207,14 +207,14 @@ impl Read for Input {
     }
 }
 
-/// Everything in `name` (`-`: standard input).
+/// Reads everything in `name` (`-`: standard input).
 pub fn read_all(name: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     Input::open(name)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// One read, again when interrupted.
+/// Reads once, again if interrupted.
 pub fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(buffer) {

@@ -33,7 +33,7 @@ impl<R: Read> Lines<R> {
         Self { input, buffer: Vec::new(), start: 0, end: 0, delimiter, ended: false }
     }
 
-    /// The next record, its delimiter included when it has one.
+    /// Returns the next record, its delimiter included when it has one.
     #[inline]
     pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
         let mut searched = self.start;
@@ -69,7 +69,7 @@ impl<R: Read> Lines<R> {
         Ok(())
     }
 
-    /// The next record without its delimiter, and whether it had one.
+    /// Returns the next record without its delimiter, and whether it had one.
     #[inline]
     pub fn next_split(&mut self) -> io::Result<Option<(&[u8], bool)>> {
         let delimiter = self.delimiter;
@@ -79,13 +79,13 @@ impl<R: Read> Lines<R> {
         }))
     }
 
-    /// The next record without its delimiter.
+    /// Returns the next record without its delimiter.
     #[inline]
     pub fn next_content(&mut self) -> io::Result<Option<&[u8]>> {
         Ok(self.next_split()?.map(|(content, _)| content))
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     pub fn at_end(&mut self) -> io::Result<bool> {
         while self.start == self.end && !self.ended {
             self.start = 0;

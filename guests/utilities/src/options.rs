@@ -32,12 +32,12 @@ pub struct Given {
 }
 
 impl Given {
-    /// Whether an option was given.
+    /// Returns whether an option was given.
     pub fn has(&self, letter: char) -> bool {
         self.options.iter().any(|(given, _)| *given == letter)
     }
 
-    /// The value of the last use of an option.
+    /// Returns the value of the last use of an option.
     pub fn value(&self, letter: char) -> Option<&OsStr> {
         self.options.iter().rev().find(|(given, _)| *given == letter).map(|(_, value)| value.as_os_str())
     }
@@ -126,7 +126,7 @@ fn version() -> i32 {
     0
 }
 
-/// The choice that `value` names or begins, as GNU's `XARGMATCH` finds it; complains with the list of choices.
+/// Returns the choice that `value` names or begins, as GNU's `XARGMATCH` finds it; complains with the list of choices.
 pub fn choose<T: Copy + PartialEq>(option: &str, value: &OsStr, choices: &[(&str, T)]) -> Result<T, i32> {
     let bytes = value.as_encoded_bytes();
     let exact = choices.iter().find(|(name, _)| name.as_bytes() == bytes);

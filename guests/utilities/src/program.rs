@@ -14,7 +14,7 @@ use sys::OpenFlags;
 use crate::lines::Lines;
 use crate::quote;
 
-/// Exit status, or the status of a failure that has already been told on standard error.
+/// Exit status, or the status of a failure that has already been reported on standard error.
 pub type Outcome = Result<i32, i32>;
 
 /// Arguments, the program's own name first.
@@ -28,7 +28,7 @@ static FAILURE: AtomicI32 = AtomicI32::new(1);
 
 /// How a program ends: with a status, or with that of a failure.
 pub trait Status {
-    /// The exit status.
+    /// Returns the exit status.
     fn status(self) -> i32;
 }
 
@@ -53,17 +53,17 @@ pub fn run<S: Status>(args: Args, program: fn(Args) -> S) -> i32 {
     program(args).status()
 }
 
-/// The name in messages: the program's first argument, as it was given.
+/// Returns the name in messages: the program's first argument, as it was given.
 pub fn name() -> &'static str {
     NAME.get().map_or("", String::as_str)
 }
 
-/// The status with which trouble ends this utility; 1 unless it says otherwise.
+/// Sets the status with which trouble ends this utility; the default is 1.
 pub fn set_failure(status: i32) {
     FAILURE.store(status, Ordering::Relaxed);
 }
 
-/// The status with which trouble ends this utility.
+/// Returns the status with which trouble ends this utility.
 pub fn failure() -> i32 {
     FAILURE.load(Ordering::Relaxed)
 }
@@ -98,7 +98,7 @@ pub fn hint() {
     let _ = sys::write_all(2, line.as_bytes());
 }
 
-/// The complaint about operands that are not there: with the last one given, if any.
+/// Reports missing operands, after the last one given, if any.
 pub fn missing_operand(after: Option<&OsString>) -> i32 {
     match after {
         None => usage("missing operand"),
@@ -106,19 +106,19 @@ pub fn missing_operand(after: Option<&OsString>) -> i32 {
     }
 }
 
-/// The complaint about an operand too many.
+/// Reports an extra operand.
 pub fn extra_operand(operand: &OsStr) -> i32 {
     usage(format!("extra operand {}", quote::plain(operand)))
 }
 
-/// Standard output: blocks when nobody watches, lines on a terminal. A failed write ends the process.
+/// Standard output: written in blocks, on a terminal in lines. A failed write ends the process.
 pub struct Output {
     buffer: Vec<u8>,
     by_line: bool,
 }
 
 impl Output {
-    /// Standard output of this process.
+    /// Returns the standard output of this process.
     pub fn new() -> Self {
         Self { buffer: Vec::with_capacity(BLOCK), by_line: sys::is_terminal(1) }
     }
@@ -222,7 +222,7 @@ impl Write for Output {
     }
 }
 
-/// A buffer for reading from `input`: no larger than a small file, because untouched memory costs nothing to start with.
+/// Returns a buffer for reading from `input`: no larger than a small file, because untouched memory costs nothing to start with.
 pub fn buffer(input: &Descriptor) -> Vec<u8> {
     const LARGEST: u64 = 2 * BLOCK as u64;
     let size = match input.stat() {
@@ -239,12 +239,12 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// A descriptor that someone else opened.
+    /// Creates a descriptor that someone else opened.
     pub fn inherited(fd: u32) -> Self {
         Self { fd, owned: false }
     }
 
-    /// A descriptor that is now ours to close.
+    /// Creates a descriptor that is now ours to close.
     pub fn owned(fd: u32) -> Self {
         Self { fd, owned: true }
     }
@@ -264,12 +264,12 @@ impl Descriptor {
         Self::open(path, OpenFlags { write: true, create: true, truncate: true, ..OpenFlags::default() }, 0o666)
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn fd(&self) -> u32 {
         self.fd
     }
 
-    /// The metadata of what is open.
+    /// Returns the metadata of what is open.
     pub fn stat(&self) -> io::Result<sys::Stat> {
         sys::fstat(self.fd)
     }
@@ -328,7 +328,7 @@ pub fn read_all(operand: &OsStr) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// The operands, or `-` when there are none.
+/// Returns the operands, or `-` when there are none.
 pub fn or_stdin(mut operands: Vec<OsString>) -> Vec<OsString> {
     if operands.is_empty() {
         operands.push("-".into());
@@ -358,7 +358,7 @@ pub fn each_line(files: &[OsString], delimiter: u8, out: &mut Output, mut each: 
     status
 }
 
-/// The bytes of an argument or a file name.
+/// Returns the bytes of an argument or a file name.
 pub fn bytes(text: &OsStr) -> &[u8] {
     text.as_encoded_bytes()
 }

@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 
 use crate::program;
 
-/// The name as it is when a shell could take it so, else in shell quotes: `cat: 'a b': …`.
+/// Returns the name as it is when a shell could take it so, else in shell quotes: `cat: 'a b': …`.
 pub fn maybe(name: &OsStr) -> String {
     let bytes = name.as_encoded_bytes();
     // A colon would make the message ambiguous.
     shell(bytes, bytes.contains(&b':'))
 }
 
-/// The name in shell quotes: `cannot access 'a'`.
+/// Returns the name in shell quotes: `cannot access 'a'`.
 pub fn always(name: impl AsRef<OsStr>) -> String {
     shell(name.as_ref().as_encoded_bytes(), true)
 }
@@ -75,7 +75,7 @@ fn escape(byte: u8) -> String {
     }
 }
 
-/// Whether a shell would read the bytes as one plain word.
+/// Returns whether a shell would read the bytes as one plain word.
 fn is_plain_word(bytes: &[u8]) -> bool {
     if bytes.is_empty() || matches!(bytes, b"{" | b"}") || matches!(bytes[0], b'#' | b'~') {
         return false;
@@ -132,7 +132,7 @@ pub fn shell(bytes: &[u8], force: bool) -> String {
     out
 }
 
-/// A listed name in shell quotes where a shell needs them: unlike in messages, `:` needs none and `~` at the end does not.
+/// Returns a listed name in shell quotes where a shell needs them: unlike in messages, `:` needs none and `~` at the end does not.
 pub fn shell_name(bytes: &[u8], force: bool) -> String {
     shell(bytes, force)
 }

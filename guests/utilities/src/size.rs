@@ -11,7 +11,7 @@ pub enum Trouble {
     Overflow,
 }
 
-/// The factor behind a suffix letter and the rest, such as `K`, `KB`, `KiB`.
+/// Returns the factor behind a suffix letter and the rest, such as `K`, `KB`, `KiB`.
 fn factor(suffix: &str) -> Option<u128> {
     let mut chars = suffix.chars();
     let power = match chars.next()? {
@@ -58,7 +58,7 @@ pub fn parse(text: &str, allowed: &str) -> Result<u64, Trouble> {
 /// The suffix letters most utilities know.
 pub const SUFFIXES: &str = "bkKmMGTPEZY";
 
-/// A size for people: `512`, `1.5K`, `12M`; always rounded up, as GNU rounds.
+/// Returns a size for people: `512`, `1.5K`, `12M`; always rounded up, as GNU rounds.
 pub fn human(size: u64, base: u64) -> String {
     const UNITS: &[u8] = b"KMGTPEZY";
     if size < base {
@@ -88,7 +88,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// The size as text.
+    /// Returns the size as text.
     pub fn show(self, bytes: u64) -> String {
         match self {
             Self::Blocks(unit) => bytes.div_ceil(unit).to_string(),
@@ -97,7 +97,7 @@ impl Scale {
         }
     }
 
-    /// The scale behind a `--block-size` value.
+    /// Returns the scale behind a `--block-size` value.
     pub fn parse(text: &str) -> Result<Self, Trouble> {
         let text = text.trim_start_matches('\'');
         match text {

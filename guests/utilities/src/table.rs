@@ -187,13 +187,13 @@ programs! {
     "zip" => archive::zip::zip,
 }
 
-/// The program with this name.
+/// Returns the program with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<Program> {
     NAMES.binary_search(&name).ok().map(|at| PROGRAMS[at])
 }
 
-/// All names, sorted.
+/// Returns all names, sorted.
 #[must_use]
 pub fn names() -> &'static [&'static str] {
     NAMES

@@ -9,7 +9,7 @@ pub fn length(text: &[u8]) -> usize {
     }
 }
 
-/// Number of characters.
+/// Returns the number of characters.
 #[must_use]
 pub fn count(text: &[u8]) -> usize {
     if text.is_ascii() {
@@ -18,7 +18,7 @@ pub fn count(text: &[u8]) -> usize {
     text.utf8_chunks().map(|chunk| chunk.valid().chars().count() + chunk.invalid().len()).sum()
 }
 
-/// Byte offset of the character number `index` (from 0), at most the length.
+/// Returns the byte offset of the character number `index` (from 0), at most the length.
 #[must_use]
 pub fn offset(text: &[u8], index: usize) -> usize {
     let mut at = 0;

@@ -15,7 +15,7 @@ pub fn run(args: Args, name: &str, spec: &Spec, main: fn(std::vec::IntoIter<OsSt
     Ok(main(args.into_iter()))
 }
 
-/// Whether the arguments ask for `--help` or `--version`, which uutils prints.
+/// Returns whether the arguments ask for `--help` or `--version`, which uutils prints.
 pub fn asks(args: &Args) -> bool {
     args.iter().skip(1).any(|word| matches!(word.to_str(), Some("--help" | "--version")))
 }

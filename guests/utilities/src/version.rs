@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// The end of a name without its suffix: `(\.[A-Za-z~][A-Za-z0-9~]*)*` goes last.
+/// Returns the end of a name without its suffix: `(\.[A-Za-z~][A-Za-z0-9~]*)*` goes last.
 fn stem(name: &[u8]) -> &[u8] {
     let mut end = name.len();
     loop {

@@ -1,4 +1,4 @@
-//! Every utility answers as the real tools did when `tests/recorded` was written: output, messages and status.
+//! Every utility behaves as the real tools did when `tests/recorded` was written: output, messages and status.
 //!
 //! A record is four lines: the shell script, its status, its standard output, its standard error; `\n`, `\\` and
 //! `\xNN` stand for themselves. The scripts run in bash with our utilities first on the path.

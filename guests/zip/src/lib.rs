@@ -1,7 +1,7 @@
 //! Zip files in one piece, as the host reads wheels and guests read what `unzip` is given. Hostile ones too: nothing is
 //! believed that the bytes do not have, no number makes room for anything, and no two files share bytes.
 //!
-//! Names are left to the caller, who knows where they lead. So are checksums: [`Entry::sum`] has what the archive says.
+//! Names are left to the caller, who knows where they lead. So are checksums: [`Entry::sum`] is the one in the archive.
 
 mod cursor;
 
@@ -43,11 +43,11 @@ pub const DEFLATED: u16 = 8;
 pub enum Error {
     /// There is no end of a directory, or the archive is one of several parts.
     NotZip,
-    /// The directory is cut off or is not where the end says.
+    /// The directory is truncated, or is not at the position in the end record.
     Directory,
     /// Two files have bytes in common.
     Overlap,
-    /// A file is not where the directory says, or has another name there.
+    /// A file is not at the position in the directory, or has another name there.
     Misplaced,
     /// A file is encrypted, or packed in a way that this does not know.
     Unsupported,
@@ -95,13 +95,13 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Whether it is a symbolic link.
+    /// Returns whether it is a symbolic link.
     #[must_use]
     pub fn is_symlink(&self) -> bool {
         self.mode & 0o170_000 == 0o120_000
     }
 
-    /// Whether it needs a password.
+    /// Returns whether it needs a password.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.encrypted
@@ -202,7 +202,7 @@ fn end_at(bytes: &[u8], at: usize) -> Option<End> {
     bounded(u64::from(count), u64::from(start), at)
 }
 
-/// The end with numbers of 64 bits, which a locator before the short end points to.
+/// Returns the end with numbers of 64 bits, which a locator before the short end points to.
 fn large_end(bytes: &[u8], short: usize) -> Option<End> {
     let mut locator = Cursor::at(bytes, short.checked_sub(LARGE_LOCATOR_BYTES)?)?;
     if locator.take(4)? != LARGE_LOCATOR || locator.u32()? != 0 {
@@ -270,7 +270,7 @@ fn large_field(extra: &[u8]) -> Option<Cursor<'_>> {
 
 type Span = (usize, usize);
 
-/// The span of a file in the archive with its head, and its bytes. It ends before the directory.
+/// Returns the span of a file in the archive with its head, and its bytes. It ends before the directory.
 fn placed<'a>(bytes: &'a [u8], listed: &Listed<'a>, directory: usize) -> Option<(Span, &'a [u8])> {
     let before = bytes.get(..directory)?;
     let at = usize::try_from(listed.at).ok()?;

@@ -1,8 +1,8 @@
-//! Archives as programs write them, and as nobody should.
+//! Archives as programs write them, and malformed ones.
 
 use super::*;
 
-/// A file of an archive to be made: what is written about it is what is asked for, true or not.
+/// A file of an archive to create: its header has the requested values, true or not.
 struct Made<'a> {
     name: &'a [u8],
     method: u16,
@@ -82,7 +82,7 @@ fn an_empty_archive_has_no_files() {
 }
 
 #[test]
-fn content_that_is_larger_than_asked_for_is_refused() {
+fn content_larger_than_requested_is_rejected() {
     let bytes = archive(&[stored(b"a", b"x = 1")]);
     assert_eq!(entries(&bytes).unwrap()[0].content(4), Err(Error::TooLarge));
     // 2 000 zeros, in one block of repetitions, of which there could be a million.

@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str, depth: u32) -> Result<Expression, ArithError> {
     Ok(Expression { text: text.to_owned(), root })
 }
 
-/// How tightly an operator binds; `**` is read on its own, being right-associative.
+/// Returns how tightly an operator binds; `**` is read on its own, being right-associative.
 fn level(operator: Binary) -> u8 {
     match operator {
         Binary::BitOr => 1,

@@ -66,7 +66,7 @@ impl<'a> Tokens<'a> {
         Err(error(self.text, self.text.len(), message, self.last_at))
     }
 
-    /// Where the operand after the current token begins.
+    /// Returns where the operand after the current token begins.
     pub(super) fn next_at(&self) -> usize {
         let mut at = self.position;
         while is_space(self.at(at)) {
@@ -198,7 +198,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// The operators that can be joined with `=`.
+/// Returns the operators that can be joined with `=`.
 fn assign_operator(byte: u8) -> Option<Binary> {
     Some(match byte {
         b'*' => Binary::Multiply,
@@ -213,7 +213,7 @@ fn assign_operator(byte: u8) -> Option<Binary> {
     })
 }
 
-/// A plain decimal number, which is what nearly every variable holds.
+/// Returns a plain decimal number, which is what nearly every variable holds.
 pub fn parse_integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let first = *digits.as_bytes().first()?;
@@ -230,7 +230,7 @@ pub fn parse_integer(text: &str) -> Option<i64> {
     Some(if digits.len() < text.len() { -value } else { value })
 }
 
-/// `42`, `0x2a`, `052`, `2#101010`.
+/// Returns `42`, `0x2a`, `052`, `2#101010`.
 fn number(text: &str) -> Result<i64, &'static str> {
     let bytes = text.as_bytes();
     let (mut base, mut digits) = match bytes {

@@ -29,7 +29,7 @@ fn functions() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
 }
 
 impl Bindings {
-    /// The keys that a function is bound to now.
+    /// Returns the keys that a function is bound to now.
     fn keys_of(&self, function: &str) -> Vec<String> {
         let first = functions().find(|(name, _)| *name == function).map(|(_, keys)| keys).unwrap_or_default();
         let changed = |key: &str| self.keys.iter().rev().find(|(own, _)| own == key);

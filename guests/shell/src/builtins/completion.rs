@@ -4,7 +4,7 @@ use super::{names, parse_options};
 use crate::shell::{Done, Flow, Shell};
 use crate::state::options::SetOption;
 
-/// Completion specifications are kept and shown; nobody completes by them here.
+/// Runs `complete`: specifications are stored and printed, and used only by `compgen`.
 pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
     let name = args.first().map_or("complete", String::as_str);
     let (options, at) = match parse_options(args, "abcdefgjksuvo:A:G:W:F:C:X:P:S:prDEI") {
@@ -34,11 +34,14 @@ pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
     if commands.is_empty() && !has('D') && !has('E') && !has('I') {
         return Ok(shell.usage("complete"));
     }
+    // bash prints its fields in this order; those of `-o` by name.
+    let mut ordered: Vec<(char, &String)> = options.iter().map(|(letter, value)| (short_action(*letter, value), value)).collect();
+    ordered.sort_by_key(|(letter, value)| ("oabcdefgjksuvAGWPSXCF".find(*letter), (*letter == 'o').then_some(*value)));
     let mut text = String::new();
-    for (letter, value) in &options {
+    for (letter, value) in ordered {
         text.push_str(&format!("-{letter} "));
-        if "oAGWFCXPS".contains(*letter) {
-            let always = "GWCXPS".contains(*letter);
+        if "oAGWFCXPS".contains(letter) {
+            let always = "GWCXPS".contains(letter);
             let quoted = if always || crate::quote::has_special(value) { crate::quote::single(value) } else { value.clone() };
             text.push_str(&format!("{quoted} "));
         }
@@ -50,7 +53,26 @@ pub(super) fn complete(shell: &mut Shell, args: &[String]) -> Done {
     Ok(0)
 }
 
-/// `compopt`: options of a completion that is being made, or of one that is kept.
+/// Returns the letter that means the same as `-A NAME`, where there is one.
+fn short_action(letter: char, name: &str) -> char {
+    match (letter, name) {
+        ('A', "alias") => 'a',
+        ('A', "builtin") => 'b',
+        ('A', "command") => 'c',
+        ('A', "directory") => 'd',
+        ('A', "export") => 'e',
+        ('A', "file") => 'f',
+        ('A', "group") => 'g',
+        ('A', "job") => 'j',
+        ('A', "keyword") => 'k',
+        ('A', "service") => 's',
+        ('A', "user") => 'u',
+        ('A', "variable") => 'v',
+        _ => letter,
+    }
+}
+
+/// Runs `compopt`: options of a completion in progress, or of a stored one.
 pub(super) fn compopt(shell: &mut Shell, args: &[String]) -> Done {
     const OPTIONS: &[&str] = &["bashdefault", "default", "dirnames", "filenames", "noquote", "nosort", "nospace", "plusdirs"];
     let mut at = 1;
@@ -223,7 +245,7 @@ pub(super) fn compgen(shell: &mut Shell, args: &[String]) -> Done {
     Ok(i32::from(text.is_empty()))
 }
 
-/// `-F`: the function leaves its answer in COMPREPLY.
+/// Runs the function of `-F`, which leaves its result in COMPREPLY.
 fn call_completer(shell: &mut Shell, function: &str, prefix: &str) -> Done<Vec<String>> {
     if !shell.functions.contains_key(function) {
         return Ok(Vec::new());
@@ -246,7 +268,7 @@ fn call_completer(shell: &mut Shell, function: &str, prefix: &str) -> Done<Vec<S
     Ok(reply)
 }
 
-/// `-C`: the command writes its answer.
+/// Runs the command of `-C`, which prints its result.
 fn run_completer(shell: &mut Shell, command: &str, prefix: &str) -> Done<Vec<String>> {
     let call = format!("$({command} compgen {} '')", crate::quote::single(prefix));
     let output = match crate::syntax::parse_shell_word(&call, shell.syntax_options()) {
@@ -256,7 +278,7 @@ fn run_completer(shell: &mut Shell, command: &str, prefix: &str) -> Done<Vec<Str
     Ok(output.lines().map(str::to_owned).collect())
 }
 
-/// `-W`: the list is split where IFS is not quoted, then each word is expanded.
+/// Returns `-W`: the list is split where IFS is not quoted, then each word is expanded.
 fn split_list(shell: &mut Shell, text: &str) -> Result<Vec<String>, Flow> {
     let ifs = shell.ifs();
     let mut pieces = vec![String::new()];
@@ -302,7 +324,7 @@ fn split_list(shell: &mut Shell, text: &str) -> Result<Vec<String>, Flow> {
     Ok(words)
 }
 
-/// The first fields of a file of records separated by colons.
+/// Returns the first fields of a file of records separated by colons.
 fn first_fields(file: &str) -> Vec<String> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().filter_map(|line| line.split(':').next()).map(str::to_owned).collect()
@@ -313,7 +335,7 @@ const KEYWORDS: [&str; 22] = [
     "function", "{", "}", "[[", "]]", "!",
 ];
 
-/// The files whose names begin like this: hidden ones too, `.` and `..` only after a dot.
+/// Returns the files whose names begin like this: hidden ones too, `.` and `..` only after a dot.
 fn paths(shell: &Shell, prefix: &str) -> Vec<String> {
     let (directory, start) = prefix.rfind('/').map_or(("", prefix), |slash| prefix.split_at(slash + 1));
     let place = if directory.is_empty() { shell.directory.as_str() } else { directory };

@@ -58,7 +58,7 @@ pub(super) fn continue_loop(shell: &mut Shell, args: &[String]) -> Done {
     }
 }
 
-/// The status operand of `exit` and `return`.
+/// Returns the status operand of `exit` and `return`.
 fn status_operand(shell: &mut Shell, args: &[String], default: i32) -> Done {
     let name = args.first().map_or("", String::as_str);
     let at = if args.get(1).map(String::as_str) == Some("--") { 2 } else { 1 };
@@ -256,7 +256,7 @@ fn run_sourced(shell: &mut Shell, path: &str, text: &str, arguments: &[String]) 
     result
 }
 
-/// `exec`: replaces the shell; without a command, only its redirections matter.
+/// Runs `exec`, which replaces the shell; without a command, only its redirections matter.
 pub fn exec(shell: &mut Shell, args: &[String]) -> Done {
     let (options, at) = match parse_options(args, "cla:") {
         Ok(parsed) => parsed,

@@ -25,7 +25,7 @@ struct Wishes {
     local: bool,
 }
 
-/// The letters after `-` or `+`; `Err` is the one that is not known.
+/// Parses the letters after `-` or `+`; `Err` is the unknown one.
 fn read_letters(wishes: &mut Wishes, letters: &str, on: bool, known: &str) -> Result<(), char> {
     for letter in letters.chars() {
         if !known.contains(letter) {
@@ -156,11 +156,11 @@ pub(super) fn local(shell: &mut Shell, name: &str, items: Vec<Item<'_>>) -> Done
 }
 
 pub(super) fn export(shell: &mut Shell, name: &str, items: Vec<Item<'_>>) -> Done {
-    with_attribute(shell, name, items, "fnp", Attributes::EXPORT)
+    with_attribute(shell, name, items, "aAfnp", Attributes::EXPORT)
 }
 
 pub(super) fn readonly(shell: &mut Shell, name: &str, items: Vec<Item<'_>>) -> Done {
-    with_attribute(shell, name, items, "aAfp", Attributes::READONLY)
+    with_attribute(shell, name, items, "aAfnp", Attributes::READONLY)
 }
 
 fn with_attribute(shell: &mut Shell, name: &str, items: Vec<Item<'_>>, known: &str, bit: Attributes) -> Done {
@@ -170,6 +170,10 @@ fn with_attribute(shell: &mut Shell, name: &str, items: Vec<Item<'_>>, known: &s
         Err(status) => return Ok(status),
     };
     let removes = wishes.add.has(Attributes::NAMEREF);
+    if removes && bit == Attributes::READONLY {
+        // Nothing takes this attribute away.
+        return Ok(0);
+    }
     wishes.add = if removes { Attributes::default() } else { bit };
     wishes.remove = if removes { bit } else { Attributes::default() };
     if wishes.functions {
@@ -268,8 +272,18 @@ fn declare_functions(shell: &mut Shell, builtin: &str, items: &[Item<'_>], wishe
         }
         return Ok(0);
     }
+    let (integer, reference) = (wishes.add.has(Attributes::INTEGER), wishes.add.has(Attributes::NAMEREF));
+    let of_values = [(integer, 'i'), (reference, 'n'), (wishes.indexed, 'a'), (wishes.associative, 'A')];
+    if let Some((_, letter)) = of_values.into_iter().find(|(given, _)| *given) {
+        shell.complain(format_args!("{builtin}: -{letter}: invalid option"));
+        return Ok(1);
+    }
     let mut status = 0;
     for item in items {
+        if matches!(item, Item::Assignment(_) | Item::Value(..)) || matches!(item, Item::Text(text) if text.contains('=')) {
+            shell.complain(format_args!("{builtin}: cannot use `-f' to make functions"));
+            return Ok(1);
+        }
         let name = item_name(item);
         let Some(entry) = shell.functions.get_mut(&name) else {
             status = 1;
@@ -318,8 +332,10 @@ fn take_apart<'a>(shell: &mut Shell, item: &Item<'a>, wishes: &Wishes) -> Done<R
                 Some(word) => Some(shell.expand_string(word)?),
                 None => None,
             };
-            let value = Some(read_value(shell, &assignment.name, subscript.is_some(), text.clone(), wishes));
-            Ok(Ok(Target { name: assignment.name.clone(), subscript, append: assignment.append, value }))
+            let value = read_value(shell, &assignment.name, subscript.is_some(), text.clone(), wishes);
+            // A list in quotes is that of the whole array.
+            let subscript = subscript.filter(|_| matches!(value, Assigned::Text(_)));
+            Ok(Ok(Target { name: assignment.name.clone(), subscript, append: assignment.append, value: Some(value) }))
         }
         Item::Assignment(assignment) => {
             let Assignment { name, index, append, value } = assignment;
@@ -330,7 +346,11 @@ fn take_apart<'a>(shell: &mut Shell, item: &Item<'a>, wishes: &Wishes) -> Done<R
             let value = match value {
                 AssignedValue::Scalar(word) => {
                     let text = shell.expand_assigned(word)?;
-                    read_value(shell, name, subscript.is_some(), text, wishes)
+                    let value = read_value(shell, name, subscript.is_some(), text, wishes);
+                    if matches!(value, Assigned::Elements(_)) {
+                        return Ok(Ok(Target { name: name.clone(), subscript: None, append: *append, value: Some(value) }));
+                    }
+                    value
                 }
                 AssignedValue::Array(elements) => Assigned::Elements(elements.as_slice().into()),
             };
@@ -353,6 +373,7 @@ fn take_apart<'a>(shell: &mut Shell, item: &Item<'a>, wishes: &Wishes) -> Done<R
                 return Ok(Err(text.clone()));
             }
             let value = value.map(|value| read_value(shell, &name, subscript.is_some(), value, wishes));
+            let subscript = subscript.filter(|_| !matches!(value, Some(Assigned::Elements(_))));
             Ok(Ok(Target { name, subscript, append, value }))
         }
     }
@@ -365,8 +386,8 @@ fn read_value<'a>(shell: &Shell, name: &str, is_element: bool, text: String, wis
         let known = shell.variables.get(name);
         known.is_some_and(|variable| variable.is_array() && (!wishes.local || variable.scope >= scope))
     };
-    let is_compound = !is_element && text.starts_with('(') && text.ends_with(')');
-    if is_compound && (wishes.indexed || wishes.associative || is_array()) {
+    let is_compound = text.starts_with('(') && text.ends_with(')');
+    if is_compound && (wishes.indexed || wishes.associative || !is_element && is_array()) {
         return match parse_elements(shell, &text) {
             Some(elements) => Assigned::Elements(elements.into()),
             None => Assigned::Text(text),
@@ -452,7 +473,7 @@ fn apply_one(shell: &mut Shell, builtin: &str, target: Target<'_>, wishes: &Wish
     set_up(shell, builtin, &name, subscript, append, value, wishes)
 }
 
-/// `declare -g`: on the global binding, whatever hides it.
+/// Runs `declare -g`, on the global binding, whatever hides it.
 fn apply_globally(shell: &mut Shell, builtin: &str, target: Target<'_>, wishes: &Wishes) -> Done<bool> {
     let Target { name, subscript, append, value } = target;
     let hidden = shell.variables.get(&name).filter(|variable| variable.scope != 0).cloned();

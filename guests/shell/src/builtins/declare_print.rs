@@ -21,6 +21,10 @@ const UNLISTED: &[&str] = &[
     "SRANDOM",
 ];
 
+/// Computed variables that are arrays.
+const INDEXED: &[&str] = &["BASH_ARGC", "BASH_ARGV", "BASH_LINENO", "BASH_SOURCE", "DIRSTACK", "GROUPS"];
+const ASSOCIATIVE: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
+
 /// The form of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
@@ -43,14 +47,22 @@ impl Shell {
             .filter(|(name, variable)| {
                 variable.attributes.has(wanted)
                     && !(variable.attributes.has(Attributes::DYNAMIC) && UNLISTED.contains(&name.as_str()))
-                    && (!indexed || matches!(variable.value, Value::Indexed(_)))
-                    && (!associative || matches!(variable.value, Value::Associative(_)))
+                    && (!indexed || matches!(variable.value, Value::Indexed(_)) || INDEXED.contains(&name.as_str()))
+                    && (!associative || matches!(variable.value, Value::Associative(_)) || ASSOCIATIVE.contains(&name.as_str()))
             })
             .map(|(name, _)| name.clone())
             .collect();
+        if indexed && wanted.is_empty() {
+            names.push("FUNCNAME".to_owned());
+        }
         names.sort();
         for name in names {
-            self.print_variable(&name, shown);
+            match name.as_str() {
+                // These are filled when they are used.
+                "DIRSTACK" | "GROUPS" if indexed => self.write(&format!("declare -a {name}=()\n")),
+                "FUNCNAME" if !self.frames.iter().any(|frame| frame.function) => self.write("declare -a FUNCNAME\n"),
+                _ => self.print_variable(&name, shown),
+            }
         }
         if shown == Shown::Set {
             self.print_functions();

@@ -7,7 +7,7 @@ use crate::shell::{Done, Shell};
 use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::Attributes;
 
-/// A path with the home directory as `~`.
+/// Returns a path with the home directory as `~`.
 #[must_use]
 pub fn abbreviate_home(path: &str, home: &str) -> String {
     match path.strip_prefix(home) {
@@ -16,7 +16,7 @@ pub fn abbreviate_home(path: &str, home: &str) -> String {
     }
 }
 
-/// `path` from `base`, with `.` and `..` taken out by the letter.
+/// Returns `path` from `base`, with `.` and `..` taken out by the letter.
 fn normalize(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{base}/{path}") };
@@ -34,7 +34,7 @@ fn normalize(base: &str, path: &str) -> String {
     format!("{slashes}{}", parts.join("/"))
 }
 
-/// Whether all that `..` steps back from is there.
+/// Returns whether all that `..` steps back from is there.
 fn steps_exist(base: &str, path: &str) -> bool {
     let mut at = 0;
     path.split('/').all(|part| {
@@ -51,7 +51,7 @@ fn is_directory(path: &str) -> bool {
 /// Links that lead to links; Linux stops at the same number.
 const MAX_LINKS: usize = 40;
 
-/// `path` from `base` without links; `None` when there are too many of them, or `..` follows something that is not a directory.
+/// Returns `path` from `base` without links; `None` when there are too many of them, or `..` follows something that is not a directory.
 fn resolved(base: &str, path: &str) -> Option<String> {
     let whole = if path.starts_with('/') { path.to_owned() } else { format!("{base}/{path}") };
     let mut left: Vec<String> = whole.split('/').rev().map(str::to_owned).collect();
@@ -81,7 +81,7 @@ fn resolved(base: &str, path: &str) -> Option<String> {
     Some(format!("/{}", parts.join("/")))
 }
 
-/// Makes a directory the working one. In WebAssembly that is the C library's affair, which asks nobody whether it may be searched.
+/// Changes the working directory. In WebAssembly the C library does this, without checking the permission to search it.
 fn enter(path: &str) -> std::io::Result<()> {
     let path = crate::exec::os(path);
     sys::stat(std::path::Path::new(&path).join(".").as_path(), true)?;
@@ -244,7 +244,7 @@ fn list_stack(shell: &mut Shell, long: bool, per_line: bool, numbered: bool) {
     shell.write(&text);
 }
 
-/// The place that `+n` or `-n` names among `count` entries.
+/// Returns the place that `+n` or `-n` names among `count` entries.
 fn stack_place(text: &str, count: usize) -> Option<usize> {
     let number: usize = text.get(1..)?.parse().ok()?;
     match text.as_bytes().first() {
@@ -305,7 +305,10 @@ pub(super) fn pushd(shell: &mut Shell, args: &[String]) -> Done {
             "-n" => stay = true,
             "--" => {}
             _ if is_place(arg) => operand = Some(arg.clone()),
-            _ if arg.starts_with('-') && arg.len() > 1 => return Ok(shell.refuse_option("pushd", arg)),
+            _ if arg.starts_with('-') && arg.len() > 1 => {
+                shell.complain(format_args!("pushd: {arg}: invalid number"));
+                return Ok(shell.usage("pushd"));
+            }
             _ => operand = Some(arg.clone()),
         }
     }
@@ -329,6 +332,8 @@ pub(super) fn pushd(shell: &mut Shell, args: &[String]) -> Done {
             }
             shell.directory_stack.insert(0, old);
         }
+        // There is nothing to turn without a change of the directory.
+        Some(text) if stay && is_place(&text) => return Ok(0),
         Some(text) if is_place(&text) => {
             if shell.directory_stack.is_empty() {
                 shell.complain("pushd: directory stack empty");
@@ -342,7 +347,7 @@ pub(super) fn pushd(shell: &mut Shell, args: &[String]) -> Done {
             all.rotate_left(place);
             let target = all.remove(0);
             shell.directory_stack = all;
-            if !stay && let Err(message) = shell.change_directory(&target, false) {
+            if let Err(message) = shell.change_directory(&target, false) {
                 shell.complain(format_args!("pushd: {target}: {message}"));
                 return Ok(1);
             }
@@ -381,7 +386,10 @@ pub(super) fn popd(shell: &mut Shell, args: &[String]) -> Done {
                     return Ok(1);
                 }
             },
-            _ if arg.starts_with('-') => return Ok(shell.refuse_option("popd", arg)),
+            _ if arg.starts_with('-') => {
+                shell.complain(format_args!("popd: {arg}: invalid number"));
+                return Ok(shell.usage("popd"));
+            }
             _ => {
                 shell.complain(format_args!("popd: {arg}: invalid argument"));
                 return Ok(shell.usage("popd"));

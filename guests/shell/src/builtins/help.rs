@@ -100,17 +100,17 @@ const TEXTS: &[(&str, &str, &str)] = &[
     ("wait", r"wait [-fn] [-p var] [id ...]", "Waits for jobs."),
 ];
 
-/// What `help` knows of.
+/// Returns the topics of `help`.
 pub(super) fn topics() -> impl Iterator<Item = &'static str> {
     TEXTS.iter().map(|entry| entry.0)
 }
 
-/// How a builtin is used.
+/// Returns how a builtin is used.
 pub(super) fn synopsis(name: &str) -> Option<&'static str> {
     TEXTS.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
 }
 
-/// How a builtin is used, and what for.
+/// Returns how a builtin is used, and what for.
 pub(super) fn describe(name: &str) -> String {
     match TEXTS.iter().find(|entry| entry.0 == name) {
         Some((name, synopsis, purpose)) => format!("{name}: {synopsis}\n    {purpose}\n"),

@@ -35,12 +35,12 @@ impl Shell {
         self.limit_history();
     }
 
-    /// The place of the newest command besides the `fc` that asks.
+    /// Returns the place of the newest command besides the `fc` that asks.
     fn newest_command(&self) -> usize {
         self.history.lines.len().saturating_sub(1 + usize::from(self.on(SetOption::History)))
     }
 
-    /// The place of the operand of `fc`: a number, one that counts back, or the beginning of a command.
+    /// Returns the place of the operand of `fc`: a number, one that counts back, or the beginning of a command.
     fn find_command_of_history(&self, text: &str) -> Option<usize> {
         let newest = self.newest_command();
         let Ok(number) = text.parse::<i64>() else {
@@ -55,14 +55,14 @@ impl Shell {
         })
     }
 
-    /// HISTSIZE has been set, or a command added.
+    /// Shortens the list after HISTSIZE was set or a command was added.
     pub(crate) fn limit_history(&mut self) {
         if let Some(most) = self.get("HISTSIZE").and_then(|text| text.parse::<usize>().ok()) {
             self.history.shrink(most);
         }
     }
 
-    /// HISTFILESIZE has been set: the file keeps its newest lines.
+    /// Shortens the file to its newest lines after HISTFILESIZE was set.
     pub(crate) fn limit_history_file(&mut self) {
         let most = self.get("HISTFILESIZE").and_then(|text| text.parse::<usize>().ok());
         let (Some(most), Some(file)) = (most, self.history_file()) else { return };
@@ -73,7 +73,7 @@ impl Shell {
         }
     }
 
-    /// The history file, when an interactive shell starts.
+    /// Reads the history file when an interactive shell starts.
     pub(crate) fn load_history(&mut self) {
         let Some(lines) = self.history_file().and_then(|file| read_lines(&file)) else { return };
         self.history.in_file = lines.len();
@@ -81,7 +81,7 @@ impl Shell {
         self.limit_history();
     }
 
-    /// The history file, when an interactive shell ends.
+    /// Writes the history file when an interactive shell ends.
     pub(crate) fn save_history(&mut self) {
         let fresh = self.history.fresh.min(self.history.lines.len());
         if fresh > 0
@@ -138,6 +138,9 @@ pub(super) fn history(shell: &mut Shell, args: &[String]) -> Done {
         return Ok(0);
     }
     if has('p') {
+        if shell.on(SetOption::History) {
+            shell.history.forget_last();
+        }
         let text: String = operands.iter().map(|operand| format!("{operand}\n")).collect();
         shell.write(&text);
         return Ok(0);
@@ -229,7 +232,7 @@ fn with_file(shell: &mut Shell, operands: &[String], append: bool, newer: bool, 
     }
 }
 
-/// `fc -l` and `fc -s`; there is no editor to call.
+/// Runs `fc -l` and `fc -s`; the sandbox has no editor.
 pub(super) fn fc(shell: &mut Shell, args: &[String]) -> Done {
     let numeric = |text: &String| text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let split = args.iter().position(numeric).unwrap_or(args.len());
@@ -289,7 +292,7 @@ fn again(shell: &mut Shell, operands: &[String]) -> Done {
         None => line,
     };
     if shell.on(SetOption::History) {
-        // Takes the place of the `fc` that asks for it.
+        // Replaces the `fc` that runs it.
         shell.history.forget_last();
         shell.history.add(&line);
     }

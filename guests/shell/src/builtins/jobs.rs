@@ -8,7 +8,7 @@ use crate::state::jobs::Job;
 use crate::state::options::SetOption;
 use crate::state::signals::signal_description;
 
-/// The job that an operand names, or the current one. `Err` is the status after saying why there is none.
+/// Returns the job that an operand names, or the current one. `Err` is the status after saying why there is none.
 fn operand_job(shell: &mut Shell, args: &[String]) -> Result<usize, i32> {
     let name = args.first().map_or("", String::as_str);
     if !shell.on(SetOption::Monitor) {
@@ -39,7 +39,7 @@ pub(super) fn foreground(shell: &mut Shell, args: &[String]) -> Done {
     }
 }
 
-/// Jobs here never stop, so one that is asked to go on in the background already does.
+/// Jobs here never stop, so one that is to continue in the background already does.
 pub(super) fn background(shell: &mut Shell, args: &[String]) -> Done {
     match operand_job(shell, args) {
         Ok(number) => {
@@ -321,7 +321,7 @@ fn wait_spec(shell: &mut Shell, spec: &str) -> (Waiting, Option<u32>) {
     (Waiting::NoSuch, None)
 }
 
-/// `wait -n`: the next job that ends.
+/// Runs `wait -n`: waits for the next job that ends.
 fn wait_next(shell: &mut Shell, specs: &[String], variable: Option<&str>) -> Done {
     let mut numbers = Vec::new();
     for spec in specs {

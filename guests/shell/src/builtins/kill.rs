@@ -82,6 +82,10 @@ fn send(shell: &mut Shell, target: &str, signal: u32) -> bool {
     } else {
         match target.parse::<i32>() {
             Ok(pid) => vec![pid],
+            Err(_) if target.is_empty() => {
+                shell.complain("kill: `': not a pid or valid job spec");
+                return false;
+            }
             Err(_) => {
                 shell.complain(format_args!("kill: {target}: arguments must be process or job IDs"));
                 return false;

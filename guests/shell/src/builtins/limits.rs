@@ -32,8 +32,8 @@ pub(super) fn umask(shell: &mut Shell, args: &[String]) -> Done {
     } else {
         match apply_symbolic(mask, operand) {
             Ok(mask) => mask,
-            Err(wrong) => {
-                shell.complain(format_args!("umask: `{wrong}': invalid symbolic mode operator"));
+            Err((wrong, what)) => {
+                shell.complain(format_args!("umask: `{wrong}': invalid symbolic mode {what}"));
                 return Ok(1);
             }
         }
@@ -60,9 +60,9 @@ fn symbolic(mask: u32) -> String {
     format!("{},{},{}", part('u', 6), part('g', 3), part('o', 0))
 }
 
-fn apply_symbolic(mask: u32, text: &str) -> Result<u32, char> {
+fn apply_symbolic(mask: u32, text: &str) -> Result<u32, (char, &'static str)> {
     let mut allowed = !mask & 0o777;
-    for clause in text.split(',') {
+    for (at, clause) in text.split(',').enumerate() {
         let mut chars = clause.chars().peekable();
         let mut who = 0u32;
         while let Some(&c) = chars.peek() {
@@ -78,9 +78,11 @@ fn apply_symbolic(mask: u32, text: &str) -> Result<u32, char> {
         if who == 0 {
             who = 0o777;
         }
-        let Some(operator) = chars.next() else { return Err(' ') };
+        // What ends a clause too early is the comma, or the end of the text.
+        let end = if at < text.split(',').count() - 1 { ',' } else { '\0' };
+        let operator = chars.next().unwrap_or(end);
         if !matches!(operator, '=' | '+' | '-') {
-            return Err(operator);
+            return Err((operator, "operator"));
         }
         let mut bits = 0u32;
         for c in chars {
@@ -88,14 +90,13 @@ fn apply_symbolic(mask: u32, text: &str) -> Result<u32, char> {
                 'r' => 0o444,
                 'w' => 0o222,
                 'x' => 0o111,
-                other => return Err(other),
+                other => return Err((other, "character")),
             };
         }
         match operator {
             '=' => allowed = allowed & !who | bits & who,
             '+' => allowed |= bits & who,
-            '-' => allowed &= !(bits & who),
-            other => return Err(other),
+            _ => allowed &= !(bits & who),
         }
     }
     Ok(!allowed & 0o777)
@@ -122,7 +123,7 @@ const RESOURCES: &[(char, &str, &str)] = &[
     ('x', "file locks", "(-x) "),
 ];
 
-/// What a sandbox starts with.
+/// Returns the limits that a sandbox starts with.
 fn first_limit(letter: char) -> Limit {
     let both = |value| Limit { soft: value, hard: value };
     match letter {
@@ -135,7 +136,7 @@ fn first_limit(letter: char) -> Limit {
     }
 }
 
-/// How many bytes one unit of a resource is.
+/// Returns how many bytes one unit of a resource is.
 fn unit(letter: char) -> u64 {
     match letter {
         'c' | 'd' | 'f' | 'l' | 'm' | 's' | 'v' => 1024,
@@ -153,7 +154,7 @@ impl Shell {
         self.limits.iter().rev().find(|(own, _)| *own == letter).map_or_else(|| first_limit(letter), |(_, limit)| *limit)
     }
 
-    /// The descriptor that is the first too many, when `ulimit -n` was used.
+    /// Returns the descriptor that is the first too many, when `ulimit -n` was used.
     pub(crate) fn descriptor_limit(&self) -> Option<u64> {
         if self.limits.is_empty() { None } else { self.limit('n').soft }
     }

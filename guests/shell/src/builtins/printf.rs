@@ -159,6 +159,7 @@ fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &
     while let Some((&byte, tail)) = rest.split_first() {
         match byte {
             b'\\' => {
+                refuse_missing_digits(shell, rest.get(..3).unwrap_or(rest));
                 let used = escape(tail, BASH_FORMAT, &mut out.bytes).unwrap_or(0);
                 rest = tail.get(used..).unwrap_or_default();
             }
@@ -179,6 +180,18 @@ fn round(shell: &mut Shell, format: &[u8], arguments: &mut Arguments<'_>, out: &
         }
     }
     true
+}
+
+/// Complains of each `\x` without a digit, which stays as it is.
+fn refuse_missing_digits(shell: &mut Shell, text: &[u8]) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|&byte| byte == b'\\') {
+        let tail = rest.get(at + 1..).unwrap_or_default();
+        if tail.first() == Some(&b'x') && !tail.get(1).is_some_and(u8::is_ascii_hexdigit) {
+            shell.complain("printf: missing hex digit for \\x");
+        }
+        rest = tail.get(1..).unwrap_or_default();
+    }
 }
 
 fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'_>, out: &mut Printed) -> Option<&'f [u8]> {
@@ -223,7 +236,9 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
         b'b' => {
             let argument = arguments.next().unwrap_or_default();
             let mut expanded = Vec::new();
-            let go_on = unescape(&bytes::encode(&argument), BASH_ARGUMENT, &mut expanded);
+            let argument = bytes::encode(&argument);
+            refuse_missing_digits(shell, &argument);
+            let go_on = unescape(&argument, BASH_ARGUMENT, &mut expanded);
             spec.text(&expanded, out);
             if !go_on {
                 return None;
@@ -257,12 +272,18 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
             spec.float(value, letter, out);
         }
         b'(' => {
-            let end = tail.windows(2).position(|pair| pair == b")T");
-            let Some(end) = end else {
+            let closed = tail.iter().position(|&byte| byte == b')').and_then(|at| Some((at, *tail.get(at + 1)?)));
+            let Some((end, kind)) = closed else {
                 shell.complain("printf: `(': invalid format character");
                 arguments.failed = true;
                 return None;
             };
+            if kind != b'T' {
+                shell.complain(format_args!("printf: warning: `{}': invalid time format specification", char::from(kind)));
+                // What follows the parenthesis is text like any other.
+                out.bytes.extend_from_slice(b"%(");
+                return Some(tail);
+            }
             let pattern = bytes::decode(tail.get(..end).unwrap_or_default());
             let seconds = match arguments.next().as_deref() {
                 None | Some("-1" | "") => None,

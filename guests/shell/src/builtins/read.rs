@@ -215,7 +215,7 @@ fn take_line(input: &Input) -> std::io::Result<(Line, End)> {
     Ok((line, end))
 }
 
-/// Whether the bytes do not end inside of a character.
+/// Returns whether the bytes do not end inside of a character.
 fn is_whole(bytes: &[u8]) -> bool {
     match std::str::from_utf8(bytes) {
         Ok(_) => true,
@@ -296,7 +296,7 @@ fn split(line: &Line, ifs: &[u8], most: usize) -> Vec<Vec<u8>> {
     fields
 }
 
-/// What the last variable gets: all that is left; a single separator that ends it is dropped with the blanks.
+/// Returns what the last variable gets: all that is left; a single separator that ends it is dropped with the blanks.
 fn last_field(text: &[u8], at: usize, is_blank: impl Fn(usize) -> bool, is_separator: impl Fn(usize) -> bool) -> Vec<u8> {
     let mut end = text.len();
     while end > at && is_blank(end - 1) {
@@ -316,7 +316,7 @@ fn last_field(text: &[u8], at: usize, is_blank: impl Fn(usize) -> bool, is_separ
 }
 
 impl Shell {
-    /// One line from a descriptor, without its new line; `None` at the end.
+    /// Reads one line from a descriptor, without its newline; `None` at the end.
     pub(crate) fn read_line(&mut self, fd: u32) -> Option<String> {
         self.output.flush();
         let input = Input { fd, delimiter: b'\n', raw: true, limit: None, exact: false, deadline: None };
@@ -327,7 +327,7 @@ impl Shell {
         Some(bytes::decode(&line.bytes))
     }
 
-    /// One line from a descriptor with its new line, for the parser; empty at the end.
+    /// Reads one line from a descriptor with its newline, for the parser; empty at the end.
     pub(crate) fn read_source_line(&mut self, fd: u32) -> String {
         self.output.flush();
         let input = Input { fd, delimiter: b'\n', raw: true, limit: None, exact: false, deadline: None };

@@ -29,7 +29,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The comparison behind an operator.
+    /// Returns the comparison behind an operator.
     #[must_use]
     pub fn named(operator: &str) -> Option<Self> {
         Some(match operator {
@@ -43,7 +43,7 @@ impl Comparison {
         })
     }
 
-    /// Whether it holds.
+    /// Returns whether it holds.
     #[must_use]
     pub fn holds(self, left: i64, right: i64) -> bool {
         match self {
@@ -112,7 +112,7 @@ pub fn files_compare(operator: &str, left: &str, right: &str) -> bool {
 }
 
 impl Shell {
-    /// `-v name`: whether a variable, an element or a positional parameter is set.
+    /// Evaluates `-v name`: whether a variable, an element or a positional parameter is set.
     pub(crate) fn is_variable_set(&mut self, text: &str) -> Done<bool> {
         if let Some((name, subscript)) = split_subscript(text) {
             let (name, _) = self.resolve(name);
@@ -189,7 +189,7 @@ fn run(shell: &mut Shell, name: &str, args: &[String]) -> Done {
     }
 }
 
-/// By the number of arguments, as POSIX says.
+/// Evaluates an expression by its number of arguments, as POSIX requires.
 fn evaluate(shell: &mut Shell, args: &[String]) -> Result<bool, Wrong> {
     match args {
         [] => Ok(false),

@@ -10,7 +10,7 @@ use crate::state::variables::Attributes;
 const LONGEST_TIME: usize = 127;
 
 impl Shell {
-    /// `strftime` of a moment in seconds since 1970 (by default now), where TZ says: only an exported one counts.
+    /// Returns `strftime` of a moment in seconds since 1970 (by default now), in the zone of TZ: only an exported one counts.
     pub(crate) fn format_local_time(&mut self, format: &str, seconds: Option<i64>) -> String {
         let moment = seconds.map_or_else(sys::now_ns, |seconds| i128::from(seconds) * 1_000_000_000);
         let exported = self.variables.get("TZ").filter(|variable| variable.attributes.has(Attributes::EXPORT));

@@ -116,7 +116,7 @@ fn show(shell: &mut Shell, names: &[String]) -> Done {
     Ok(status)
 }
 
-/// The table of `trap -l` and `kill -l`.
+/// Returns the table of `trap -l` and `kill -l`.
 pub(super) fn list_signals() -> String {
     let mut text = String::new();
     let mut column = 0;

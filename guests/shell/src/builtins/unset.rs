@@ -94,7 +94,7 @@ fn unset_element(shell: &mut Shell, name: &str, subscript: &str) -> Done<bool> {
             let key = if map_has { subscript.to_owned() } else { shell.expand_subscript_text(subscript)? };
             return shell.unset_element(&name, &Subscript::Key(key));
         }
-        Value::Scalar(_) if subscript != "0" => {
+        Value::Scalar(_) | Value::Unset if subscript != "0" => {
             let number = shell.evaluate(subscript)?;
             if number != 0 {
                 shell.complain(format_args!("unset: {name}: not an array variable"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ast::{ArrayElement, AssignedValue, Assignment};
+use crate::ast::{ArrayElement, AssignedValue, Assignment, Part};
 use crate::shell::{Done, Shell};
 use crate::state::assign::{Subscript, make_array};
 use crate::state::associative::Associative;
@@ -49,7 +49,7 @@ impl Shell {
         }
     }
 
-    /// Whether a negative subscript counts back beyond the first element.
+    /// Returns whether a negative subscript counts back beyond the first element.
     pub(crate) fn is_before_start(&self, name: &str, subscript: &Subscript) -> bool {
         matches!(*subscript, Subscript::Number(number) if number < 0 && self.array_end(name) + number < 0)
     }
@@ -57,6 +57,11 @@ impl Shell {
     fn checked_subscript(&mut self, name: &str, index: &crate::ast::Word) -> Done<Subscript> {
         if index.parts.is_empty() {
             self.complain(format_args!("{name}[]: bad array subscript"));
+            return Err(self.discard());
+        }
+        let whole = matches!(index.parts.as_slice(), [Part::Literal(text)] if matches!(text.as_str(), "*" | "@"));
+        if whole && !matches!(self.variables.get(name).map(|variable| &variable.value), Some(Value::Associative(_))) {
+            self.complain(format_args!("{name}[{}]: bad array subscript", crate::print::word(index)));
             return Err(self.discard());
         }
         let subscript = self.expand_subscript(name, index)?;
@@ -91,7 +96,7 @@ impl Shell {
         if associative { self.assign_associative(&name, elements, append) } else { self.assign_indexed(&name, elements, append) }
     }
 
-    /// All values are expanded before the first is assigned; subscripts are worked out one by one as they are used.
+    /// Assigns values, all expanded before the first is assigned; subscripts are evaluated one by one as they are used.
     fn assign_indexed(&mut self, name: &str, elements: &[ArrayElement], append: bool) -> Done<()> {
         enum Ready<'a> {
             At(&'a ArrayElement, &'a crate::ast::Word, String),
@@ -134,6 +139,16 @@ impl Shell {
         for item in ready {
             match item {
                 Ready::At(element, index, value) => {
+                    let shown = match index.parts.as_slice() {
+                        [] => Some(("", "bad array subscript")),
+                        [Part::Literal(text)] if text == "*" => Some(("*", "cannot assign to non-numeric index")),
+                        [Part::Literal(text)] if text == "@" => Some(("@", "cannot assign to non-numeric index")),
+                        _ => None,
+                    };
+                    if let Some((index, wrong)) = shown {
+                        self.complain(format_args!("[{index}]={}: {wrong}", crate::print::word(&element.value)));
+                        continue;
+                    }
                     let mut at = self.evaluate_subscript(index)?;
                     if at < 0 {
                         at += self.array_end(name);
@@ -248,7 +263,7 @@ impl Shell {
             };
             let (name, _) = self.resolve(&assignment.name);
             if self.refuse_readonly(&name) {
-                // bash says so and runs the command all the same.
+                // bash reports it and still runs the command.
                 continue;
             }
             let old = self.variables.get(&name).cloned().unwrap_or_default();

@@ -41,7 +41,7 @@ impl Shell {
         }
     }
 
-    /// Before a command that is not simple: BASH_COMMAND and the DEBUG trap.
+    /// Sets BASH_COMMAND and runs the DEBUG trap before a command that is not simple.
     fn announce(&mut self, text: impl FnOnce() -> String) -> Done<()> {
         if self.traps.commands.is_empty() || !self.traps.running.is_empty() {
             return Ok(());
@@ -148,11 +148,11 @@ impl Shell {
     }
 
     fn run_for(&mut self, name: &str, words: Option<&Vec<Word>>, body: &List, line: u32) -> Done {
-        self.line = line;
         if !is_name(name) {
             self.complain(format_args!("`{name}': not a valid identifier"));
             return Ok(1);
         }
+        self.line = line;
         let kept = self.process_substitutions.len();
         let values = self.expand_list(words)?;
         let result = self.looping(|shell, status| {
@@ -309,7 +309,7 @@ impl Shell {
     fn case_matches(&mut self, text: &str, arm: &CaseArm) -> Done<bool> {
         for pattern in &arm.patterns {
             let pattern = self.expand_pattern(pattern)?;
-            if self.compile_pattern(&pattern, false).matches(text) {
+            if self.matches_pattern(&pattern, false, text) {
                 return Ok(true);
             }
         }
@@ -336,7 +336,7 @@ fn shown_words(words: Option<&Vec<Word>>) -> String {
     words.map_or("\"$@\"".to_owned(), |words| words.iter().map(crate::print::word).collect::<Vec<_>>().join(" "))
 }
 
-/// The numbered list of `select`, in columns as bash lays them out for 80 characters.
+/// Returns the numbered list of `select`, in columns as bash lays them out for 80 characters.
 fn menu(choices: &[String]) -> String {
     const WIDTH: usize = 80;
     let digits = choices.len().to_string().len();

@@ -19,7 +19,7 @@ impl Shell {
         })
     }
 
-    /// `None` when the expression is wrong; that has been said.
+    /// Evaluates an expression; returns `None` after reporting that it is invalid.
     fn evaluate_test(&mut self, test: &TestExpression) -> Done<Option<bool>> {
         match test {
             TestExpression::Word(word) => {
@@ -71,7 +71,7 @@ impl Shell {
             "=" | "==" | "!=" => {
                 let pattern = self.expand_pattern(right)?;
                 self.trace_test(format_args!("{} {operator} {}", shown(&left_text), shown(&pattern)))?;
-                let matches = self.compile_pattern(&pattern, true).matches(&left_text);
+                let matches = self.matches_pattern(&pattern, true, &left_text);
                 Ok(Some(matches == (operator != "!=")))
             }
             "=~" => self.match_regex(&left_text, right),

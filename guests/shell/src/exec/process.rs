@@ -14,7 +14,7 @@ pub(super) const OWN_DESCRIPTORS: u32 = 100;
 /// How long a shell that has ended waits for `>(…)`, which may wait for something else.
 const READERS_NS: i128 = 1_000_000_000;
 
-/// The status that a process ends with after `flow`.
+/// Returns the status that a process ends with after `flow`.
 pub(crate) fn final_status(shell: &Shell, result: Done) -> i32 {
     match result {
         Ok(status) | Err(Flow::Exit(status) | Flow::Return(status) | Flow::Discard(status)) => status,
@@ -35,7 +35,7 @@ impl Shell {
         })
     }
 
-    /// As [`Shell::fork`], saying why when it cannot.
+    /// Same as [`Shell::fork`], but reports a failure.
     pub(crate) fn fork_reporting(&mut self, body: impl FnOnce(&mut Self) -> Done) -> Result<u32, i32> {
         match self.fork(body) {
             Ok(pid) => Ok(pid),
@@ -56,7 +56,7 @@ impl Shell {
         self.loops = 0;
     }
 
-    /// The last thing a shell process does: the EXIT trap, then all output.
+    /// Ends a shell process: runs the EXIT trap, then writes all output.
     pub fn finish(&mut self, status: i32) -> u8 {
         self.status = status;
         let mut status = status;
@@ -93,7 +93,7 @@ impl Shell {
         if readers.is_empty() {
             return;
         }
-        // The end comes when nobody can write any more.
+        // The end of the file comes when no writer is left.
         (0..=HIGHEST).for_each(|fd| drop(sys::close(fd)));
         let deadline = sys::now_ns().saturating_add(READERS_NS);
         for pid in readers {
@@ -137,7 +137,7 @@ impl Shell {
         }
     }
 
-    /// A pipe whose ends keep out of the way of scripts and of programs.
+    /// Returns a pipe whose ends keep out of the way of scripts and of programs.
     pub(crate) fn high_pipe(&mut self) -> io::Result<[u32; 2]> {
         let ends = sys::pipe()?;
         let mut high = [0; 2];

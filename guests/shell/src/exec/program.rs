@@ -7,11 +7,11 @@ use crate::bytes;
 use crate::shell::{Done, Shell};
 use crate::state::variables::{Attributes, Value};
 
-/// Where commands are looked for when PATH says nothing.
+/// Where commands are searched if PATH is unset.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl Shell {
-    /// The file of a command without a slash in its name, by the hash table or by PATH.
+    /// Returns the file of a command without a slash in its name, by the hash table or by PATH.
     pub(crate) fn find_program(&mut self, name: &str) -> Option<String> {
         if name.contains('/') {
             return sys::stat(Path::new(&super::os(name)), true).is_ok().then(|| name.to_owned());
@@ -28,7 +28,7 @@ impl Shell {
         Some(path)
     }
 
-    /// All executable files of that name along PATH; only the first one with `first`.
+    /// Returns all executable files of that name along PATH; only the first one with `first`.
     pub(crate) fn search_path(&mut self, name: &str, first: bool) -> Vec<String> {
         let path = self.get("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned());
         let mut found = Vec::new();
@@ -53,7 +53,7 @@ impl Shell {
         found
     }
 
-    /// The first file of that name along PATH, though it may not be executed.
+    /// Returns the first file of that name along PATH, though it may not be executed.
     pub(crate) fn search_plain(&mut self, name: &str) -> Option<String> {
         let path = self.get("PATH").unwrap_or_else(|| DEFAULT_PATH.to_owned());
         path.split(':').filter(|directory| !name.is_empty() && !directory.is_empty()).find_map(|directory| {
@@ -63,7 +63,7 @@ impl Shell {
         })
     }
 
-    /// The environment of a program: exported variables and functions.
+    /// Returns the environment of a program: exported variables and functions.
     pub(crate) fn environment(&mut self) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
         let argument = self.last_argument.clone();
@@ -121,7 +121,7 @@ impl Shell {
         }
     }
 
-    /// Starts a program; says why when it cannot, and gives the status then. `replace` ends this process instead.
+    /// Starts a program; on failure, reports the reason and returns the status. `replace` ends this process instead.
     pub(crate) fn launch(&mut self, args: &[String], replace: bool) -> Result<u32, i32> {
         let name = args.first().map_or("", String::as_str);
         let Some(path) = self.find_program(name) else {
@@ -154,7 +154,7 @@ impl Shell {
         Err(self.refuse_program(path, name, &error))
     }
 
-    /// A program that takes our place is not one level deeper.
+    /// Shifts SHLVL, because a program that replaces this shell is not one level deeper.
     fn shift_level(&mut self, by: i64) {
         if let Some(level) = self.get("SHLVL").and_then(|text| text.parse::<i64>().ok()) {
             self.set_plain("SHLVL", (level + by).max(0).to_string());
@@ -165,7 +165,7 @@ impl Shell {
         if replace { Err(sys::exec(request)) } else { sys::spawn(request) }
     }
 
-    /// A file that the system cannot run: by its `#!` line, or else as a script for ourselves.
+    /// Runs a file that the system cannot: by its `#!` line, or else as a script of this shell.
     fn launch_script(&mut self, path: &str, args: &[String], replace: bool) -> Result<u32, i32> {
         let head = std::fs::read(super::os(path)).unwrap_or_default();
         let head = head.get(..head.len().min(256)).unwrap_or_default();
@@ -203,7 +203,7 @@ impl Shell {
         }
     }
 
-    /// The path of this very program.
+    /// Returns the path of this very program.
     fn own_program(&mut self) -> String {
         if cfg!(target_arch = "wasm32") {
             return "/bin/bash".to_owned();

@@ -149,7 +149,7 @@ impl Shell {
             RedirectFd::Number(fd) => Some(*fd),
             RedirectFd::Variable(_) => None,
         };
-        // A descriptor that is to be replaced is freed for nobody else meanwhile.
+        // A descriptor that will be replaced is not freed for others meanwhile.
         let opened = self.open_redirect(&redirect.kind)?;
         match (target, &redirect.fd) {
             (Some(target), _) => self.place(opened, target, saved),
@@ -216,6 +216,9 @@ impl Shell {
     }
 
     fn open_file(&mut self, name: &str, mut flags: sys::OpenFlags) -> Result<u32, Refusal> {
+        if name.is_empty() {
+            return Err(Refusal::Said(": No such file or directory".to_owned()));
+        }
         let file = super::os(name);
         let path = Path::new(&file);
         if flags.exclusive {
@@ -268,7 +271,8 @@ impl Shell {
             return Err(Refusal::Said(format!("{name}: ambiguous redirect")));
         };
         if !sys::is_open(from) {
-            return Err(Refusal::Said(format!("{source}: Bad file descriptor")));
+            let shown = crate::print::word(word);
+            return Err(Refusal::Said(format!("{}: Bad file descriptor", if moves { source } else { &shown })));
         }
         match &redirect.fd {
             RedirectFd::Variable(name) => {
@@ -322,7 +326,7 @@ impl Shell {
         Ok(())
     }
 
-    /// A descriptor from which `text` can be read.
+    /// Returns a descriptor from which `text` can be read.
     fn text_descriptor(&mut self, text: &str) -> Result<u32, Refusal> {
         let content = bytes::encode(text).into_owned();
         let failed =

@@ -87,7 +87,7 @@ impl Shell {
         result
     }
 
-    /// Only assignments and redirections.
+    /// Runs a command of assignments and redirections only.
     fn run_without_name(&mut self, simple: &SimpleCommand) -> Done {
         for assignment in &simple.assignments {
             match self.perform_assignment(assignment) {
@@ -185,7 +185,7 @@ impl Shell {
         result
     }
 
-    /// Runs a builtin and tells when its output could not be written.
+    /// Runs a builtin and reports output that could not be written.
     pub(crate) fn run_builtin(&mut self, builtin: Builtin, args: &[String]) -> Done {
         let status = match builtin {
             Builtin::Plain(run) => run(self, args)?,
@@ -299,12 +299,12 @@ impl Shell {
         }
     }
 
-    /// Whether nothing is left for this process to do after its last command.
+    /// Returns whether nothing is left for this process to do after its last command.
     fn may_be_replaced(&self) -> bool {
         self.output.failure.is_none() && self.traps.commands.is_empty() && self.readers.is_empty()
     }
 
-    /// `exec`, whose redirections stay.
+    /// Runs `exec`, whose redirections stay.
     fn run_exec(&mut self, simple: &SimpleCommand, args: &[String]) -> Done {
         let saved = match self.apply_redirects(&simple.redirects)? {
             Ok(saved) => saved,
@@ -402,7 +402,7 @@ impl Shell {
         self.run_named(simple, &args, false)
     }
 
-    /// An assignment as the plain word it would have been.
+    /// Returns an assignment as the plain word it would have been.
     fn assignment_text(&mut self, assignment: &Assignment) -> Done<String> {
         let index = match &assignment.index {
             Some(word) => format!("[{}]", self.expand_string(word)?),
@@ -424,7 +424,7 @@ impl Shell {
     }
 }
 
-/// What `$_` is after a declaring builtin.
+/// Returns the value of `$_` after a declaring builtin.
 fn last_argument(item: &Item<'_>) -> String {
     match item {
         Item::Text(text) => text.clone(),

@@ -16,7 +16,7 @@ impl Shell {
         result
     }
 
-    /// As [`Shell::run_text`], where nothing comes after: the last program may take the process over.
+    /// Same as [`Shell::run_text`], where nothing comes after: the last program may take the process over.
     pub fn run_text_tail(&mut self, text: &str, input: Option<&'static str>) -> Done {
         self.input_name = input;
         self.run_parser(Parser::new(&ended(text), self.syntax_options()), true)
@@ -62,6 +62,8 @@ impl Shell {
                     return Err(if fatal { Flow::Exit(status) } else { Flow::Discard(status) });
                 }
             };
+            // What has no line of its own is reported on the line that was read last.
+            self.line = parser.last_line();
             let last = tail && is_blank(parser.rest());
             let result = if last { self.run_list_tail(&list) } else { self.run_list(&list) };
             match result {
@@ -77,7 +79,7 @@ impl Shell {
         }
     }
 
-    /// The status after a syntax error: of some, a command string's differs from that of a file.
+    /// Returns the status after a syntax error: of some, a command string's differs from that of a file.
     pub(crate) fn syntax_status(&self, error: &SyntaxError) -> i32 {
         if error.status == 127 && self.origin != Origin::CommandString { 2 } else { i32::from(error.status) }
     }
@@ -102,7 +104,7 @@ impl Shell {
     }
 }
 
-/// Text whose last line is ended, as the parser's messages and here-documents want it.
+/// Returns the text with a newline at its end, as the parser's messages and here-documents need it.
 fn ended(text: &str) -> Cow<'_, str> {
     // A backslash at the very end is one: a new line behind it would be taken away with it.
     let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
@@ -113,7 +115,7 @@ fn ended(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Only blanks and comments are left.
+/// Returns whether only blanks and comments are left.
 fn is_blank(text: &str) -> bool {
     text.lines().all(|line| {
         let line = line.trim_start_matches([' ', '\t', ';']);

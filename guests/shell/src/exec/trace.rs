@@ -56,7 +56,7 @@ impl Shell {
         self.trace_text(&format!("{name}{operator}{value}"))
     }
 
-    /// `name=('value' …)`, expanded, as declaring builtins trace it.
+    /// Returns `name=('value' …)`, expanded, as declaring builtins trace it.
     fn traced_array(&mut self, assignment: &Assignment) -> Done<String> {
         let AssignedValue::Array(elements) = &assignment.value else { return Ok(crate::shown::assignment(assignment)) };
         let mut shown = Vec::with_capacity(elements.len());

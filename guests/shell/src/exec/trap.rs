@@ -58,7 +58,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The DEBUG trap, before a command.
+    /// Runs the DEBUG trap before a command.
     pub(super) fn debug_trap(&mut self) -> Done<()> {
         match self.traps.armed(Event::Debug) {
             Some(command) => self.run_trap(Event::Debug, &command),
@@ -66,7 +66,7 @@ impl Shell {
         }
     }
 
-    /// A subshell starts with signals as they were: ignored ones stay so, caught ones do what they do by default.
+    /// Resets caught signals to their defaults in a subshell; ignored ones stay ignored.
     pub(super) fn reset_traps(&mut self) {
         let traps = std::mem::take(&mut self.traps.commands);
         self.traps.shown = traps.clone();

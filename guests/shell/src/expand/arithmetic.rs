@@ -22,13 +22,13 @@ pub struct ArithmeticCache {
 }
 
 impl Shell {
-    /// The value of an expression with expansions in it.
+    /// Returns the value of an expression with expansions in it.
     pub(crate) fn evaluate_word(&mut self, word: &Word) -> Done<i64> {
         let result = self.try_evaluate_word(word)?;
         result.map_err(|error| self.refuse_arithmetic(&error, ""))
     }
 
-    /// The value of an expression, or its error for the caller to word.
+    /// Returns the value of an expression, or its error for the caller to word.
     pub(crate) fn try_evaluate_word(&mut self, word: &Word) -> Done<Result<i64, ArithError>> {
         if let [Part::Literal(text) | Part::Quoted(text, _)] = word.parts.as_slice() {
             return Ok(self.try_evaluate(text));
@@ -37,17 +37,17 @@ impl Shell {
         Ok(self.try_evaluate(&text))
     }
 
-    /// The value of an expression's text.
+    /// Returns the value of an expression's text.
     pub(crate) fn evaluate(&mut self, text: &str) -> Done<i64> {
         self.try_evaluate(text).map_err(|error| self.refuse_arithmetic(&error, ""))
     }
 
-    /// As [`Shell::evaluate`], for subscripts and integer variables: after an error, bash goes back to reading commands.
+    /// Same as [`Shell::evaluate`], for subscripts and integer variables: after an error, bash goes back to reading commands.
     pub(crate) fn evaluate_or_abandon(&mut self, text: &str) -> Done<i64> {
         self.evaluate(text).map_err(|flow| if let Flow::Discard(_) = flow { self.abandon() } else { flow })
     }
 
-    /// The value of an expression's text, or its error.
+    /// Returns the value of an expression's text, or its error.
     pub(crate) fn try_evaluate(&mut self, text: &str) -> Result<i64, ArithError> {
         if let Some(value) = arith::parse_integer(text) {
             return Ok(value);
@@ -68,7 +68,7 @@ impl Shell {
         if error.from_variables && error.message.ends_with("unbound variable") {
             return self.fatal(&error.message);
         }
-        // What is wrong with a variable is said without the command's name.
+        // An error in a variable is reported without the command's name.
         let prefix = if error.from_variables { "" } else { prefix };
         if !error.message.is_empty() {
             self.complain(format_args!("{prefix}{}", error.message));

@@ -25,7 +25,7 @@ impl Field {
         self.text.push_str(text);
     }
 
-    /// The field as pieces of a pattern.
+    /// Returns the field as pieces of a pattern.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let ends = self.runs.iter().skip(1).map(|run| run.0).chain([self.text.len()]);
         self.runs
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_split_as_posix_says() {
+    fn text_is_split_as_posix_requires() {
         check(" \t\n", "  a  b ", &["a", "b"]);
         check(":", "a::b:", &["a", "", "b"]);
         check(" :", " : a : b", &["", "a", "b"]);

@@ -7,6 +7,7 @@ use crate::shell::{Done, Flow, Shell};
 use crate::state::assign::Subscript;
 use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::Value;
+use common::bytes;
 use pattern::{Flags, Pattern};
 
 impl Shell {
@@ -86,7 +87,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The value whose length is asked for: of one that there is not, bash says less or more than elsewhere.
+    /// Returns the value whose length is requested; the messages for an unset one differ from those elsewhere.
     fn value_to_measure(&mut self, base: &str, index: &Index) -> Done<Expanded> {
         let name = ParameterName::Variable(base.to_owned());
         let known = self.variables.get(base).is_some();
@@ -189,13 +190,39 @@ impl Shell {
                 self.refuse_unset(name, index, false)?;
                 "0".to_owned()
             }
+            Expanded::One(text) if self.counts_bytes(&text) => bytes::encode(&text).len().to_string(),
             Expanded::One(text) => text.chars().count().to_string(),
             Expanded::Many { values, .. } => values.len().to_string(),
         })
     }
 
-    /// The operations that change each element on its own.
+    /// Performs the operations that change each element on its own.
     fn modify(&mut self, name: &ParameterName, index: Option<&Index>, operation: &Operation, value: Expanded) -> Done<Expanded> {
+        let by_bytes = match &value {
+            Expanded::Unset => false,
+            Expanded::One(text) => self.counts_bytes(text),
+            Expanded::Many { values, .. } => values.iter().any(|text| self.counts_bytes(text)),
+        };
+        if !by_bytes {
+            return self.modify_characters(name, index, operation, value);
+        }
+        let value = each(value, |text| bytes::apart(&text));
+        Ok(each(self.modify_characters(name, index, operation, value)?, |text| bytes::together(&text)))
+    }
+
+    /// Returns whether the characters of a text are bytes, because the locale is C.
+    pub(crate) fn counts_bytes(&self, text: &str) -> bool {
+        let set = |name: &&str| self.variables.get(name).and_then(|variable| variable.scalar()).filter(|value| !value.is_empty());
+        !text.is_ascii() && matches!(["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set), Some("C" | "POSIX"))
+    }
+
+    fn modify_characters(
+        &mut self,
+        name: &ParameterName,
+        index: Option<&Index>,
+        operation: &Operation,
+        value: Expanded,
+    ) -> Done<Expanded> {
         match operation {
             Operation::RemovePrefix { longest, pattern } => {
                 let pattern = self.compile_operand(pattern)?;
@@ -222,21 +249,33 @@ impl Shell {
         }
     }
 
-    /// The pattern of `#`, `%`, `^` and `,`, which `nocasematch` does not concern.
+    /// Returns the pattern of `#`, `%`, `^` and `,`, which `nocasematch` does not concern.
     fn compile_operand(&mut self, word: &Word) -> Done<Pattern> {
-        let text = self.expand_pattern(word)?;
+        let mut text = self.expand_pattern(word)?;
+        if self.counts_bytes(&text) {
+            text = bytes::apart(&text);
+        }
         let flags = Flags { extglob: self.shopt(ShoptOption::ExtGlob), nocase: false, ..Flags::default() };
         Ok(Pattern::compile(&[(text.as_str(), false)], flags))
     }
 
-    /// A pattern as `case`, `[[` (which always has `extglob`) and expansions match it.
+    /// Returns a pattern as `case`, `[[` (which always has `extglob`) and expansions match it.
     pub(crate) fn compile_pattern(&self, text: &str, extglob: bool) -> Pattern {
         let flags = Flags {
             extglob: extglob || self.shopt(ShoptOption::ExtGlob),
             nocase: self.shopt(ShoptOption::NoCaseMatch),
             ..Flags::default()
         };
+        if self.counts_bytes(text) {
+            return Pattern::compile(&[(&bytes::apart(text), false)], flags);
+        }
         Pattern::compile(&[(text, false)], flags)
+    }
+
+    /// Returns whether the whole text matches a pattern as `case` and `[[` match it.
+    pub(crate) fn matches_pattern(&self, pattern: &str, extglob: bool, text: &str) -> bool {
+        let pattern = self.compile_pattern(pattern, extglob);
+        if self.counts_bytes(text) { pattern.matches(&bytes::apart(text)) } else { pattern.matches(text) }
     }
 
     fn replace(&mut self, anchor: ReplaceAnchor, pattern: &Word, replacement: Option<&Word>, value: Expanded) -> Done<Expanded> {
@@ -363,7 +402,7 @@ impl Shell {
         }
     }
 
-    /// `${@:offset:length}` and `${a[@]:offset:length}`.
+    /// Returns `${@:offset:length}` and `${a[@]:offset:length}`.
     fn slice(
         &mut self,
         name: &ParameterName,
@@ -398,7 +437,7 @@ impl Shell {
     }
 }
 
-/// Whether an operation makes new text of each element.
+/// Returns whether an operation makes new text of each element.
 fn is_change(operation: &Operation) -> bool {
     matches!(
         operation,
@@ -447,7 +486,7 @@ fn change_case(text: &str, change: CaseChange, all: bool, mut matches: impl FnMu
     out
 }
 
-/// One character becomes one character, as C's `towupper` does.
+/// Returns one character for one character, as C's `towupper` does.
 fn single(original: char, mut mapped: impl Iterator<Item = char>) -> char {
     match (mapped.next(), mapped.next()) {
         (Some(c), None) => c,

@@ -23,7 +23,7 @@ pub(crate) enum Expanded {
     },
 }
 
-/// Whether a part is `$@` or `${a[@]}`: zero elements make it vanish.
+/// Returns whether a part is `$@` or `${a[@]}`: zero elements make it vanish.
 pub(super) fn is_list(part: &Part) -> bool {
     let Part::Parameter(parameter) = part else { return false };
     parameter.name == ParameterName::Special('@')
@@ -132,7 +132,7 @@ impl Shell {
         self.expand_operation(&name, index.as_ref(), &parameter.operation, mode, out)
     }
 
-    /// An operation on a parameter that there is not.
+    /// Performs an operation on an unset parameter.
     fn expand_nothing(&mut self, operation: &Operation, mode: Mode, out: &mut Vec<Segment>) -> Done<()> {
         match operation {
             Operation::Default { .. } | Operation::Alternative { .. } => {
@@ -146,7 +146,7 @@ impl Shell {
         }
     }
 
-    /// The value of a parameter, before any operation.
+    /// Returns the value of a parameter, before any operation.
     pub(super) fn parameter_value(&mut self, name: &ParameterName, index: Option<&Index>) -> Done<Expanded> {
         match name {
             ParameterName::Positional(number) => {
@@ -240,7 +240,7 @@ impl Shell {
         Ok(Subscript::Number(self.evaluate_subscript(word)?))
     }
 
-    /// The number of an indexed array's subscript, in which single quotes are not special.
+    /// Returns the number of an indexed array's subscript, in which single quotes are not special.
     pub(crate) fn evaluate_subscript(&mut self, word: &Word) -> Done<i64> {
         let quoted = |part: &Part| matches!(part, Part::Quoted(_, QuoteStyle::Single | QuoteStyle::AnsiC));
         let abandon = |shell: &Self, flow| if let Flow::Discard(_) = flow { shell.abandon() } else { flow };
@@ -311,7 +311,7 @@ impl Shell {
         }
     }
 
-    /// The name of a parameter as messages show it.
+    /// Returns the name of a parameter as messages show it.
     pub(super) fn shown_name(&mut self, name: &ParameterName, index: Option<&Index>) -> String {
         let base = match name {
             ParameterName::Variable(name) => name.clone(),
@@ -329,7 +329,7 @@ impl Shell {
         }
     }
 
-    /// The error of `set -u`, when it applies to an unset parameter.
+    /// Reports the error of `set -u`, if it applies to an unset parameter.
     pub(super) fn refuse_unset(&mut self, name: &ParameterName, index: Option<&Index>, plain: bool) -> Done<()> {
         if !self.on(SetOption::NoUnset) || matches!(name, ParameterName::Special('@' | '*')) {
             return Ok(());
@@ -343,7 +343,7 @@ impl Shell {
         Err(self.fatal(format_args!("{shown}: unbound variable")))
     }
 
-    /// The value of `$-`.
+    /// Returns the value of `$-`.
     pub(crate) fn dash(&self) -> String {
         let mut letters = self.options.letters();
         if self.interactive {
@@ -359,7 +359,7 @@ impl Shell {
 }
 
 impl Shell {
-    /// The subscript in a name reference's text; `None` when its quotes do not match.
+    /// Returns the subscript in a name reference's text; `None` when its quotes do not match.
     fn index_of(&self, text: &str) -> Option<Index> {
         match text {
             "@" => Some(Index::All),
@@ -368,7 +368,7 @@ impl Shell {
         }
     }
 
-    /// What an indirect expansion's value names.
+    /// Returns what an indirect expansion's value names.
     fn parse_target(&self, text: &str) -> Option<(ParameterName, Option<Index>)> {
         match split_subscript(text) {
             Some((name, subscript)) => Some((ParameterName::Variable(name.to_owned()), Some(self.index_of(subscript)?))),

@@ -27,7 +27,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The files that a pattern names, sorted; `None` if it is not a pattern.
+    /// Returns the files that a pattern names, sorted; `None` if it is not a pattern.
     pub(crate) fn glob(&mut self, pieces: &[Piece<'_>]) -> Option<Vec<String>> {
         let ignore: Vec<String> = match self.get("GLOBIGNORE") {
             Some(text) if !text.is_empty() => split_patterns(&text),
@@ -73,7 +73,7 @@ fn split_patterns(text: &str) -> Vec<String> {
     patterns
 }
 
-/// Whether a path matches part by part: no pattern matches a slash.
+/// Returns whether a path matches part by part: no pattern matches a slash.
 fn matches_path(patterns: &[pattern::Pattern], path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     parts.len() == patterns.len() && patterns.iter().zip(parts).all(|(pattern, part)| pattern.matches(part))

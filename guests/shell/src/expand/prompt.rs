@@ -62,7 +62,7 @@ impl Shell {
                 Some('A') => out.push_str(&self.format_local_time("%H:%M", None)),
                 Some('d') => out.push_str(&self.format_local_time("%a %b %d", None)),
                 Some('[' | ']') => {}
-                Some('\\') => out.push_str("\\\\"),
+                Some('\\') => out.push('\\'),
                 Some(digit @ '0'..='7') => {
                     let mut code = digit.to_digit(8).unwrap_or_default();
                     for _ in 0..2 {
@@ -83,14 +83,14 @@ impl Shell {
         out
     }
 
-    /// The working directory with the home directory as `~`.
+    /// Returns the working directory with the home directory as `~`.
     fn short_directory(&mut self) -> String {
         let home = self.get("HOME").unwrap_or_default();
         crate::builtins::abbreviate_home(&self.directory, &home)
     }
 }
 
-/// Text that is not expanded again.
+/// Adds text that is not expanded again.
 fn push_plain(out: &mut String, text: &str) {
     for c in text.chars() {
         if matches!(c, '$' | '`' | '\\') {

@@ -11,7 +11,7 @@ use crate::shell::Shell;
 /// Builtins that only write, and keep no state.
 const WRITERS: &[&str] = &["echo", "printf", "pwd", "true", "false", ":", "type", "test", "["];
 
-/// The only command of a list, when there is just one and it is simple.
+/// Returns the only command of a list, when there is just one and it is simple.
 fn only_simple(body: &List) -> Option<&SimpleCommand> {
     let [item] = body.items.as_slice() else { return None };
     if item.background || !item.and_or.rest.is_empty() || item.and_or.first.negated || item.and_or.first.timed.is_some() {
@@ -23,7 +23,7 @@ fn only_simple(body: &List) -> Option<&SimpleCommand> {
     }
 }
 
-/// The file of `$(< file)`.
+/// Returns the file of `$(< file)`.
 pub(super) fn lone_input(body: &List) -> Option<&Word> {
     let simple = only_simple(body)?;
     match (simple.words.as_slice(), simple.assignments.as_slice(), simple.redirects.as_slice()) {
@@ -45,12 +45,12 @@ fn literal_name(simple: &SimpleCommand) -> Option<&str> {
     }
 }
 
-/// Whether a list may run inside the shell with its output captured.
+/// Returns whether a list may run inside the shell with its output captured.
 pub(super) fn in_place(shell: &Shell, body: &List) -> bool {
     only_simple(body).is_some_and(|simple| runs_in_place(shell, simple))
 }
 
-/// Whether a simple command may run inside the shell in the place of a subshell.
+/// Returns whether a simple command may run inside the shell in the place of a subshell.
 #[must_use]
 pub fn runs_in_place(shell: &Shell, simple: &SimpleCommand) -> bool {
     let Some(name) = literal_name(simple) else { return false };
@@ -84,13 +84,13 @@ fn first_char_is_not_dash(word: &Word) -> bool {
     }
 }
 
-/// The command of a list that may be started as a program without a fork.
+/// Returns the command of a list that may be started as a program without a fork.
 pub(super) fn spawnable<'a>(shell: &mut Shell, body: &'a List) -> Option<&'a SimpleCommand> {
     let simple = only_simple(body)?;
     is_pure_command(shell, simple).then_some(simple)
 }
 
-/// Whether a simple command is an outside program whose expansions change nothing in the shell.
+/// Returns whether a simple command is an outside program whose expansions change nothing in the shell.
 pub fn is_pure_command(shell: &mut Shell, simple: &SimpleCommand) -> bool {
     let Some(name) = literal_name(simple) else { return false };
     if name.contains(['*', '?', '[', '~', '{']) || shell.functions.contains_key(name) || shell.is_builtin(name) {
@@ -122,12 +122,12 @@ pub fn is_pure_command(shell: &mut Shell, simple: &SimpleCommand) -> bool {
     words && assignments && redirects && shell.find_program(name).is_some()
 }
 
-/// Expanding the word changes nothing that outlives it.
+/// Returns whether expanding the word has no lasting effect.
 fn is_pure(word: &Word) -> bool {
     word.parts.iter().all(|part| part_is_pure(part, true))
 }
 
-/// As [`is_pure`], and starts no other command: those would have the wrong standard input.
+/// Same as [`is_pure`], and also requires that no other command starts, which would have the wrong standard input.
 fn is_still(word: &Word) -> bool {
     word.parts.iter().all(|part| part_is_pure(part, false))
 }
@@ -170,7 +170,7 @@ fn parameter_is_pure(parameter: &Parameter, commands: bool) -> bool {
     named && indexed && operated && !parameter.indirect
 }
 
-/// No assignment, no `++`: conservatively, by the look of the text.
+/// Returns whether an arithmetic text has no assignment and no `++`, judged conservatively by its characters.
 fn arithmetic_is_pure(word: &Word, commands: bool) -> bool {
     word.parts.iter().all(|part| match part {
         Part::Literal(text) | Part::Quoted(text, _) => {

@@ -13,7 +13,7 @@ pub(crate) const HIGHEST: u32 = 63;
 const LOWEST: u32 = 10;
 
 impl Shell {
-    /// What a command writes, without the new lines at its end.
+    /// Returns the output of a command without the newlines at its end.
     pub(crate) fn command_substitution(&mut self, substitution: &CommandSubstitution) -> Done<String> {
         let line = self.line;
         let output = self.substitute(&substitution.body)?;
@@ -96,7 +96,7 @@ impl Shell {
         Ok(output)
     }
 
-    /// `$(< file)`.
+    /// Returns `$(< file)`.
     fn read_file(&mut self, word: &crate::ast::Word) -> Done<Vec<u8>> {
         let mut names = Vec::new();
         self.expand_word(word, &mut names)?;

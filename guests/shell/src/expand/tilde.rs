@@ -3,6 +3,7 @@
 use super::{Segment, Tilde};
 use crate::shell::Shell;
 use crate::state::assign::is_name;
+use crate::state::options::SetOption;
 
 impl Shell {
     /// Expands the tildes of a literal. All but the last piece go to `out`, since expanded homes are quoted.
@@ -19,6 +20,7 @@ impl Shell {
         let mut at_start = first;
         if first
             && tilde == Tilde::Word
+            && !self.on(SetOption::Posix)
             && let Some((name, _)) = text.split_once('=')
             && is_name(name)
         {
@@ -50,7 +52,7 @@ impl Shell {
         }
     }
 
-    /// The directory behind `~user`, `~`, `~+`, `~-` and `~2`.
+    /// Returns the directory behind `~user`, `~`, `~+`, `~-` and `~2`.
     pub(crate) fn home_of(&mut self, user: &str) -> Option<String> {
         match user {
             "" => Some(self.get("HOME").unwrap_or_else(|| home_in_passwd(None).unwrap_or_else(|| "/".to_owned()))),
@@ -66,7 +68,7 @@ impl Shell {
         }
     }
 
-    /// An entry of the directory stack by `+n`, `n` or `-n`.
+    /// Returns an entry of the directory stack by `+n`, `n` or `-n`.
     pub(crate) fn directory_at(&self, text: &str) -> Option<String> {
         let from_end = text.starts_with('-');
         let number: usize = text.trim_start_matches(['+', '-']).parse().ok()?;
@@ -76,7 +78,7 @@ impl Shell {
     }
 }
 
-/// The home of a user (by default this process's own) in `/etc/passwd`.
+/// Returns the home of a user (by default this process's own) in `/etc/passwd`.
 fn home_in_passwd(user: Option<&str>) -> Option<String> {
     let text = std::fs::read_to_string("/etc/passwd").ok()?;
     let uid = sys::user_ids()[0].to_string();

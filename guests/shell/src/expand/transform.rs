@@ -7,7 +7,7 @@ use crate::shell::{Done, Shell};
 use crate::state::variables::{Attributes, Value, Variable};
 use crate::syntax;
 
-/// The letters of a variable's attributes as `declare -p` writes them, without the dash.
+/// Returns the letters of a variable's attributes as `declare -p` writes them, without the dash.
 #[must_use]
 pub fn attribute_letters(variable: &Variable) -> String {
     let mut letters = String::new();
@@ -33,7 +33,7 @@ pub fn attribute_letters(variable: &Variable) -> String {
     letters
 }
 
-/// A value as the right-hand side of an assignment in `declare -p`.
+/// Returns a value as the right-hand side of an assignment in `declare -p`.
 #[must_use]
 pub fn quote_assignment(value: &Value) -> String {
     match value {
@@ -54,7 +54,7 @@ pub fn quote_assignment(value: &Value) -> String {
     }
 }
 
-/// `declare -ax name=(…)`.
+/// Returns `declare -ax name=(…)`.
 #[must_use]
 pub fn describe(name: &str, variable: &Variable, value: &Value) -> String {
     let shown = Variable { value: value.clone(), ..variable.clone() };
@@ -74,7 +74,7 @@ impl Shell {
             return Err(self.discard());
         }
         if let (Some(Index::Element(_)), 'a' | 'A') = (index, letter) {
-            // bash looks twice, and says twice what is wrong.
+            // bash looks twice, and reports an error twice.
             self.parameter_value(name, index)?;
         }
         let value = self.parameter_value(name, index)?;

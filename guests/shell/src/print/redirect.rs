@@ -91,7 +91,7 @@ pub(super) fn push_heredoc_body(out: &mut String, redirect: &Redirect) {
     }
 }
 
-/// A delimiter without its quotes.
+/// Returns a delimiter without its quotes.
 fn bare_delimiter(written: &str) -> String {
     if !written.contains(['\'', '"', '\\']) {
         return written.to_owned();

@@ -24,7 +24,7 @@ fn functions_are_printed_as_bash_prints_them() {
 }
 
 #[test]
-fn what_is_printed_is_read_back_as_the_same() {
+fn printed_commands_are_parsed_to_the_same_tree() {
     let mut parser = Parser::new(include_str!("functions.sh"), Options::default());
     while let Some(list) = parser.next().expect("the functions are well-formed") {
         for item in &list.items {

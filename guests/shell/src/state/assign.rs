@@ -19,7 +19,7 @@ pub enum Subscript {
 /// How many name references may follow one another.
 const MAX_REFERENCES: usize = 16;
 
-/// Whether a text can be a variable's name.
+/// Returns whether a text can be a variable's name.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
@@ -36,7 +36,7 @@ pub fn split_subscript(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Shell {
-    /// The variable that a name stands for after following name references, and the subscript that one of them gave.
+    /// Returns the variable that a name stands for after following name references, and the subscript that one of them gave.
     pub fn resolve(&mut self, name: &str) -> (String, Option<String>) {
         let mut current = name.to_owned();
         for _ in 0..MAX_REFERENCES {
@@ -61,19 +61,19 @@ impl Shell {
         (name.to_owned(), None)
     }
 
-    /// Whether following a reference leads back to it by way of another.
+    /// Returns whether following a reference leads back to it by way of another.
     fn is_circular(&self, name: &str) -> bool {
         let target = self.variables.get(name).and_then(Variable::scalar);
         target.is_some_and(|target| !target.is_empty() && target != name)
     }
 
-    /// Whether a name is a reference to another.
+    /// Returns whether a name is a reference to another.
     #[must_use]
     pub fn is_reference(&self, name: &str) -> bool {
         self.variables.get(name).is_some_and(|variable| variable.attributes.has(Attributes::NAMEREF))
     }
 
-    /// The value of a variable as one string.
+    /// Returns the value of a variable as one string.
     pub fn get(&mut self, name: &str) -> Option<String> {
         let variable = self.variables.get(name)?;
         if variable.attributes.any(Attributes::NAMEREF.with(Attributes::DYNAMIC)) {
@@ -102,7 +102,7 @@ impl Shell {
         }
     }
 
-    /// A copy of a variable's value, computed if the shell computes it. The name must be resolved.
+    /// Returns a copy of a variable's value, computed if the shell computes it. The name must be resolved.
     pub fn value(&mut self, name: &str) -> Value {
         match self.variables.get(name) {
             Some(variable) if variable.attributes.has(Attributes::DYNAMIC) => self.computed(name).unwrap_or_default(),
@@ -111,7 +111,7 @@ impl Shell {
         }
     }
 
-    /// One element; of a scalar, index 0 is the scalar itself. The name must be resolved.
+    /// Returns one element; index 0 of a scalar is the scalar itself. The name must be resolved.
     pub fn get_element(&mut self, name: &str, subscript: &Subscript) -> Option<String> {
         let computed;
         let variable = self.variables.get(name)?;
@@ -241,7 +241,7 @@ impl Shell {
         Ok(())
     }
 
-    /// What a value becomes by the attributes of its variable; `old` is what it is appended to.
+    /// Returns a value as changed by the attributes of its variable; `old` is the value it is appended to.
     pub(crate) fn with_attributes(&mut self, attributes: Attributes, old: Option<String>, value: String) -> Done<String> {
         if attributes.has(Attributes::INTEGER) {
             let added = self.evaluate_or_abandon(&value)?;
@@ -318,7 +318,7 @@ impl Shell {
         make_array(self.variables.entry(name), associative);
     }
 
-    /// What must follow an assignment to certain names.
+    /// Performs the effects of an assignment to certain names.
     pub fn assigned(&mut self, name: &str) {
         match name {
             "PATH" => self.hashed.clear(),

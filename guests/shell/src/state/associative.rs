@@ -29,7 +29,7 @@ fn chain(key: &str) -> u32 {
 }
 
 impl Associative {
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&String> {
         self.places.get(key).and_then(|place| self.entries.get(place)).map(|(_, value)| value)
@@ -54,13 +54,13 @@ impl Associative {
         }
     }
 
-    /// How many keys there are.
+    /// Returns how many keys there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

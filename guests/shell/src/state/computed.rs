@@ -60,7 +60,7 @@ impl Shell {
         }
     }
 
-    /// The value of a computed variable now.
+    /// Returns the value of a computed variable now.
     pub fn computed(&mut self, name: &str) -> Option<Value> {
         let scalar = |text: String| Some(Value::Scalar(text));
         match name {
@@ -131,7 +131,7 @@ impl Shell {
         }
     }
 
-    /// An assignment to a computed variable: most ignore it.
+    /// Assigns to a computed variable; most ignore it.
     pub fn assign_computed(&mut self, name: &str, value: &str) {
         match name {
             "RANDOM" => {
@@ -149,7 +149,7 @@ impl Shell {
         }
     }
 
-    /// The next number of RANDOM's sequence, as bash 5.2 makes it: 0 to 32767.
+    /// Returns the next number of RANDOM's sequence, as bash 5.2 makes it: 0 to 32767.
     fn next_random(&mut self) -> u32 {
         let seed = if self.random == 0 { 123_459_876 } else { u64::from(self.random) };
         let quotient = seed / (RANDOM_MODULUS / RANDOM_MULTIPLIER);

@@ -1,6 +1,6 @@
 //! A fast hash for the names that a shell looks up all the time.
 //!
-//! Names come from the script itself, so nobody gains by making them collide: a script that wants to be slow can loop.
+//! Names come from the script itself, so collisions are not an attack: a script that wants to be slow can loop.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -34,13 +34,13 @@ impl History {
         self.dropped = if extra > 1 { extra - 1 } else { self.dropped + extra };
     }
 
-    /// The number of the command being run.
+    /// Returns the number of the command being run.
     #[must_use]
     pub fn number(&self) -> usize {
         (self.dropped + self.lines.len()).max(1)
     }
 
-    /// The place in the list of what an offset names: from 1, or from the end when negative.
+    /// Returns the place in the list of what an offset names: from 1, or from the end when negative.
     #[must_use]
     pub fn place(&self, offset: i64) -> Option<usize> {
         let count = i64::try_from(self.lines.len()).ok()?;

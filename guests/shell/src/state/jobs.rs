@@ -20,7 +20,7 @@ pub struct Job {
     pub members: Vec<Member>,
     /// The command as `jobs` shows it.
     pub text: String,
-    /// `jobs` or `wait` has told that it ended.
+    /// `jobs` or `wait` has reported that it ended.
     pub reported: bool,
     /// It belongs to the shell that this one was forked from: shown, but not ours to wait for.
     pub foreign: bool,
@@ -29,7 +29,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The status, once all its processes have ended.
+    /// Returns the status, once all its processes have ended.
     #[must_use]
     pub fn status(&self) -> Option<WaitStatus> {
         if self.members.iter().any(|member| member.status.is_none()) {
@@ -38,7 +38,7 @@ impl Job {
         self.members.last().and_then(|member| member.status)
     }
 
-    /// The process id that `$!` gives.
+    /// Returns the process id that `$!` gives.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.members.last().map_or(0, |member| member.pid)
@@ -67,7 +67,7 @@ impl Jobs {
         number
     }
 
-    /// In a forked copy of the shell: the jobs are the parent's.
+    /// Forgets the jobs in a forked copy of the shell: they are the parent's.
     pub fn disown_all(&mut self) {
         self.list.iter_mut().for_each(|job| job.foreign = true);
         self.past.clear();
@@ -99,7 +99,7 @@ impl Jobs {
         }
     }
 
-    /// The job that holds a process.
+    /// Returns the job that holds a process.
     #[must_use]
     pub fn of_pid(&self, pid: u32) -> Option<&Job> {
         self.list.iter().find(|job| job.members.iter().any(|member| member.pid == pid))
@@ -120,14 +120,14 @@ impl Jobs {
         }
     }
 
-    /// The current (`%+`) and the previous (`%-`) job: the newest two.
+    /// Returns the current (`%+`) and the previous (`%-`) job: the newest two.
     #[must_use]
     pub fn current(&self) -> (Option<usize>, Option<usize>) {
         let mut newest = self.list.iter().rev().map(|job| job.number);
         (newest.next(), newest.next())
     }
 
-    /// The job behind `%1`, `%+`, `%%`, `%-`, `%name`, `%?text`; `Err(true)` when several match.
+    /// Returns the job behind `%1`, `%+`, `%%`, `%-`, `%name`, `%?text`; `Err(true)` when several match.
     pub fn find(&self, spec: &str) -> Result<usize, bool> {
         let spec = spec.strip_prefix('%').unwrap_or(spec);
         let (current, previous) = self.current();

@@ -129,13 +129,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a `set` switch is on.
+    /// Returns whether a `set` switch is on.
     #[must_use]
     pub fn on(&self, option: SetOption) -> bool {
         self.set >> option as u32 & 1 == 1
     }
 
-    /// Whether a `shopt` switch is on.
+    /// Returns whether a `shopt` switch is on.
     #[must_use]
     pub fn shopt(&self, option: ShoptOption) -> bool {
         self.shopt >> option as u32 & 1 == 1
@@ -153,7 +153,7 @@ impl Options {
         self.shopt = if on { self.shopt | bit } else { self.shopt & !bit };
     }
 
-    /// The value of `$-`, without the letters that say how the shell was started.
+    /// Returns the value of `$-`, without the letters that say how the shell was started.
     #[must_use]
     pub fn letters(&self) -> String {
         const ORDER: &str = "abefhkmnptuvxBCEHPT";
@@ -165,13 +165,13 @@ impl Options {
 }
 
 impl SetOption {
-    /// The option with this long name.
+    /// Returns the option with this long name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, text, _, _)| *text == name).map(|entry| entry.0)
     }
 
-    /// The option with this letter.
+    /// Returns the option with this letter.
     #[must_use]
     pub fn lettered(letter: char) -> Option<Self> {
         Self::ALL.iter().find(|(_, _, own, _)| *own == letter && letter != ' ').map(|entry| entry.0)
@@ -179,7 +179,7 @@ impl SetOption {
 }
 
 impl ShoptOption {
-    /// The option with this name.
+    /// Returns the option with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, text, _, _)| *text == name).map(|entry| entry.0)

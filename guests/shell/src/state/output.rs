@@ -16,7 +16,7 @@ pub struct Output {
     captures: Vec<Vec<u8>>,
     /// Standard output may refuse what is written (a full device, a closed descriptor): tell after each command.
     pub cautious: bool,
-    /// The last refusal that nobody has been told of.
+    /// The last write error that has not been reported.
     pub failure: Option<io::Error>,
 }
 
@@ -52,24 +52,24 @@ impl Output {
         };
     }
 
-    /// From here on, output is kept.
+    /// Starts to keep output.
     pub fn capture(&mut self) {
         self.flush();
         self.captures.push(Vec::new());
     }
 
-    /// What was kept since the last [`Output::capture`].
+    /// Returns the output kept since the last [`Output::capture`].
     pub fn release(&mut self) -> Vec<u8> {
         self.captures.pop().unwrap_or_default()
     }
 
-    /// Whether output is being kept now.
+    /// Returns whether output is being kept now.
     #[must_use]
     pub fn capturing(&self) -> bool {
         !self.captures.is_empty()
     }
 
-    /// A forked child writes to its own standard output.
+    /// Stops keeping output in a forked child, which writes to its own standard output.
     pub fn forget_captures(&mut self) {
         self.captures.clear();
     }

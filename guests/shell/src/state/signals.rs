@@ -31,7 +31,7 @@ impl Event {
     /// The shell's end.
     pub const EXIT: Self = Self::Signal(0);
 
-    /// The event behind `INT`, `SIGINT`, `2`, `EXIT`, `DEBUG` …
+    /// Returns the event behind `INT`, `SIGINT`, `2`, `EXIT`, `DEBUG` …
     #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         let upper = text.to_ascii_uppercase();
@@ -43,7 +43,7 @@ impl Event {
         }
     }
 
-    /// The name that `trap -p` prints.
+    /// Returns the name that `trap -p` prints.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -56,7 +56,7 @@ impl Event {
     }
 }
 
-/// The name of a signal without `SIG`.
+/// Returns the name of a signal without `SIG`.
 #[must_use]
 pub fn signal_name(number: u32) -> Option<String> {
     if let Some(name) = NAMES.get(number as usize) {
@@ -71,7 +71,7 @@ pub fn signal_name(number: u32) -> Option<String> {
     }
 }
 
-/// The number behind a name with or without `SIG`, in any case, or behind a number.
+/// Returns the number behind a name with or without `SIG`, in any case, or behind a number.
 #[must_use]
 pub fn signal_number(text: &str) -> Option<u32> {
     if let Ok(number) = text.parse::<u32>() {
@@ -90,7 +90,7 @@ pub fn signal_number(text: &str) -> Option<u32> {
     }
 }
 
-/// What the shell says when a signal killed a program that it ran.
+/// Returns the message for a program that was killed by a signal.
 #[must_use]
 pub fn signal_description(number: u32) -> &'static str {
     match number {
@@ -129,7 +129,7 @@ pub struct Traps {
 }
 
 impl Traps {
-    /// The command set for an event, if it is not being run already.
+    /// Returns the command set for an event, if it is not being run already.
     #[must_use]
     pub fn armed(&self, event: Event) -> Option<Rc<str>> {
         let command = self.commands.get(&event)?;

@@ -43,48 +43,48 @@ impl Attributes {
     pub const NAMEREF: Self = Self(1 << 6);
     /// `-t`.
     pub const TRACE: Self = Self(1 << 7);
-    /// The shell computes the value when it is asked.
+    /// The shell computes the value when it is read.
     pub const DYNAMIC: Self = Self(1 << 8);
     /// An array that was declared but not yet assigned.
     pub const UNASSIGNED: Self = Self(1 << 9);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     #[must_use]
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any bit of `other` is set.
+    /// Returns whether any bit of `other` is set.
     #[must_use]
     pub fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// With the bits of `other`.
+    /// Returns the attributes with the bits of `other`.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Without the bits of `other`.
+    /// Returns the attributes without the bits of `other`.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The bits, to be stored.
+    /// Returns the bits, to be stored.
     #[must_use]
     pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// Stored bits.
+    /// Creates attributes from stored bits.
     #[must_use]
     pub fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    /// Whether no bit is set.
+    /// Returns whether no bit is set.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
@@ -105,7 +105,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// Whether it has a value, as `${x+set}` asks: an array has one when its element 0 (or key `0`) does.
+    /// Returns whether it has a value, as `${x+set}` asks: an array has one when its element 0 (or key `0`) does.
     #[must_use]
     pub fn scalar(&self) -> Option<&str> {
         match &self.value {
@@ -116,13 +116,13 @@ impl Variable {
         }
     }
 
-    /// Whether it is an array of either kind.
+    /// Returns whether it is an array of either kind.
     #[must_use]
     pub fn is_array(&self) -> bool {
         matches!(self.value, Value::Indexed(_) | Value::Associative(_))
     }
 
-    /// Whether `declare -p` and `set` show a value.
+    /// Returns whether `declare -p` and `set` show a value.
     #[must_use]
     pub fn is_set(&self) -> bool {
         !matches!(self.value, Value::Unset) && !self.attributes.has(Attributes::UNASSIGNED)
@@ -155,18 +155,18 @@ impl Variables {
         self.slots.reserve(more);
     }
 
-    /// The binding in force.
+    /// Returns the binding in force.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Variable> {
         self.slots.get(name).map(|slot| &slot.top)
     }
 
-    /// The binding in force, to be changed.
+    /// Returns the binding in force, to be changed.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Variable> {
         self.slots.get_mut(name).map(|slot| &mut slot.top)
     }
 
-    /// The binding in force, made in the global scope when there is none.
+    /// Returns the binding in force, made in the global scope when there is none.
     pub fn entry(&mut self, name: &str) -> &mut Variable {
         if !self.slots.contains_key(name) {
             self.slots.insert(name.to_owned(), Slot { top: Variable::default(), under: Vec::new() });
@@ -175,7 +175,7 @@ impl Variables {
         &mut slot.top
     }
 
-    /// The global binding, made when there is none.
+    /// Returns the global binding, made when there is none.
     pub fn global_entry(&mut self, name: &str) -> &mut Variable {
         self.entry(name);
         let Some(slot) = self.slots.get_mut(name) else { unreachable!("made above") };
@@ -188,13 +188,13 @@ impl Variables {
         &mut slot.under[0]
     }
 
-    /// The innermost function's scope; 0 outside of functions.
+    /// Returns the innermost function's scope; 0 outside of functions.
     #[must_use]
     pub fn function_scope(&self) -> usize {
         self.scopes.iter().rposition(|scope| scope.function).map_or(0, |at| at + 1)
     }
 
-    /// A binding of the innermost function, made (unset) when there is none. `false` when it was there.
+    /// Returns a binding of the innermost function, made (unset) when there is none. `false` when it was there.
     pub fn local_entry(&mut self, name: &str) -> (&mut Variable, bool) {
         let scope = self.function_scope();
         self.entry_in(name, scope)
@@ -222,13 +222,13 @@ impl Variables {
         (&mut slot.top, fresh)
     }
 
-    /// A binding of the newest scope of any kind.
+    /// Returns a binding of the newest scope of any kind.
     pub fn newest_entry(&mut self, name: &str) -> &mut Variable {
         let scope = self.scopes.len();
         self.entry_in(name, scope).0
     }
 
-    /// The binding below the one in force: what a `local` without value would inherit.
+    /// Returns the binding below the one in force: what a `local` without value would inherit.
     #[must_use]
     pub fn outer(&self, name: &str, scope: usize) -> Option<&Variable> {
         let slot = self.slots.get(name)?;
@@ -262,7 +262,7 @@ impl Variables {
         scope.names
     }
 
-    /// How many scopes are open.
+    /// Returns how many scopes are open.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.scopes.len()
@@ -285,12 +285,12 @@ impl Variables {
         }
     }
 
-    /// All names with the bindings in force, in no order.
+    /// Returns all names with the bindings in force, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Variable)> {
         self.slots.iter().map(|(name, slot)| (name, &slot.top))
     }
 
-    /// The names local to the innermost function.
+    /// Returns the names local to the innermost function.
     #[must_use]
     pub fn local_names(&self) -> Vec<String> {
         let scope = self.function_scope();

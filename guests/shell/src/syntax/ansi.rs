@@ -2,7 +2,7 @@
 
 use crate::bytes;
 
-/// What a text between `$'` and `'` stands for.
+/// Returns the value of a text between `$'` and `'`.
 pub fn decode_ansi_c(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
@@ -45,7 +45,7 @@ pub fn decode_ansi_c(text: &str) -> String {
                     ahead.next();
                 }
                 let (value, count) = hexadecimal(&mut ahead, if braces { usize::MAX } else { 2 });
-                if count == 0 {
+                if count == 0 && !braces {
                     out.extend_from_slice(b"\\x");
                     continue;
                 }
@@ -108,7 +108,7 @@ fn hexadecimal(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, most: usize
     (value, count)
 }
 
-/// UTF-8 as bash writes it: also for numbers that are not characters.
+/// Adds UTF-8 as bash writes it: also for numbers that are not characters.
 fn push_code_point(out: &mut Vec<u8>, value: u32) {
     let tail = |shift: u32| 0x80 | ((value >> shift) & 0x3f) as u8;
     match value {

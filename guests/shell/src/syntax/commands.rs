@@ -78,7 +78,7 @@ impl Parser {
         Ok(list)
     }
 
-    /// Whether what comes next ends a list that stands inside something.
+    /// Returns whether what comes next ends a list that stands inside something.
     pub(super) fn at_list_end(&mut self) -> bool {
         match self.peek() {
             Token::End | Token::Close | Token::CaseBreak | Token::CaseFall | Token::CaseContinue => true,
@@ -151,7 +151,7 @@ impl Parser {
         found
     }
 
-    /// `a |& b` is `a 2>&1 | b`.
+    /// Parses `a |& b` is `a 2>&1 | b`.
     fn add_error_to_pipe(&mut self, command: &mut Command) {
         let line = self.line_at(self.pos);
         let one = Word { parts: vec![Part::Literal("1".to_owned())] };
@@ -269,7 +269,7 @@ impl Parser {
         }
     }
 
-    /// `name[` where an assignment may stand must have its bracket, whatever follows.
+    /// Parses `name[` where an assignment may stand must have its bracket, whatever follows.
     fn refuse_open_subscript(&mut self) -> Parsed<()> {
         let mut end = self.pos;
         while is_name_byte(self.at(end)) {
@@ -283,7 +283,7 @@ impl Parser {
         Err(super::SyntaxError::unmatched(line, wanted))
     }
 
-    /// Whether `name=`, `name+=` or `name[…]=` comes next; where its value begins.
+    /// Returns whether `name=`, `name+=` or `name[…]=` comes next; where its value begins.
     pub(super) fn assignment_ahead(&self) -> Option<usize> {
         if !is_name_start(self.here()) {
             return None;
@@ -350,7 +350,7 @@ impl Parser {
     }
 }
 
-/// How the arguments after these words are to be read.
+/// Returns how the arguments after these words are to be read.
 fn kind_after(kind: Arguments, words: &[Argument], posix: bool) -> Arguments {
     if kind != Arguments::Plain {
         return kind;

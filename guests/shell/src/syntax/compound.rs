@@ -12,7 +12,7 @@ use super::{Parsed, Parser, SyntaxError};
 const COMPOUND: [&str; 8] = ["{", "if", "while", "until", "for", "case", "select", "[["];
 
 impl Parser {
-    /// A compound command, `function` or `coproc`, if one comes next.
+    /// Parses a compound command, `function` or `coproc`, if one comes next.
     pub(super) fn compound_or_definition(&mut self) -> Parsed<Option<Command>> {
         let here = self.here();
         if !matches!(here, b'(' | b'{' | b'[' | b'i' | b'w' | b'u' | b'f' | b'c' | b's' | b't' | b'd' | b'e' | b'}' | b'!' | b']')
@@ -31,7 +31,7 @@ impl Parser {
         self.peek() == Token::Open || COMPOUND.contains(&self.keyword())
     }
 
-    /// A compound command with its redirections.
+    /// Parses a compound command with its redirections.
     fn compound(&mut self) -> Parsed<Option<Command>> {
         if !self.at_compound() {
             return Ok(None);
@@ -85,7 +85,7 @@ impl Parser {
         Err(self.unexpected())
     }
 
-    /// `( … )` or `(( … ))`.
+    /// Parses `( … )` or `(( … ))`.
     fn parenthesis(&mut self) -> Parsed<Compound> {
         if self.at(self.pos + 1) == b'(' && self.arithmetic_ends(self.pos + 2)? {
             self.pos += 2;
@@ -159,7 +159,7 @@ impl Parser {
         Ok((name, words, self.loop_body()?))
     }
 
-    /// The words after `in`, with what ends them.
+    /// Parses the words after `in`, with what ends them.
     fn word_list(&mut self) -> Parsed<Vec<Word>> {
         let mut words = Vec::new();
         loop {
@@ -175,7 +175,7 @@ impl Parser {
         }
     }
 
-    /// `do … done` or `{ … }`.
+    /// Parses `do … done` or `{ … }`.
     fn loop_body(&mut self) -> Parsed<List> {
         let end = if self.take_keyword("{") {
             "}"
@@ -192,7 +192,7 @@ impl Parser {
         let open = self.pos;
         let line = self.line_at(open);
         if !self.arithmetic_ends(open + 2)? {
-            // bash stops reading here and says nothing.
+            // bash stops reading here without a message.
             return Err(SyntaxError { keeps_status: true, ..SyntaxError::new(line, "") });
         }
         self.pos += 2;
@@ -286,7 +286,7 @@ impl Parser {
         }
     }
 
-    /// `name ( ) body`, the name having been read.
+    /// Parses `name ( ) body`, the name having been read.
     pub(super) fn function_after_name(&mut self, name: String, line: u32) -> Parsed<Command> {
         self.pos += 1;
         if self.peek() != Token::Close {

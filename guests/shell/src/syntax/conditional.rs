@@ -11,7 +11,7 @@ const BINARY: [&str; 13] = ["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "
 const UNARY: &[u8] = b"abcdefghknoprstuvwxzGLNORS";
 
 impl Parser {
-    /// What follows `[[`, with `]]`.
+    /// Parses the expression after `[[`, and `]]`.
     pub(super) fn conditional(&mut self) -> Parsed<TestExpression> {
         let line = self.line_at(self.pos);
         let expression = self.conditional_or()?;
@@ -81,7 +81,7 @@ impl Parser {
         self.conditional_after_word(left)
     }
 
-    /// A word that is not `]]`.
+    /// Returns whether the next word is not `]]`.
     fn at_conditional_word(&mut self) -> bool {
         let token = self.peek();
         (token == Token::Word || (token == Token::Redirect && self.here().is_ascii_digit() || self.here() == b'{'))
@@ -125,7 +125,7 @@ impl Parser {
         Ok(TestExpression::Binary(operator, left, right))
     }
 
-    /// The token that comes next, as messages name it.
+    /// Returns the token that comes next, as messages name it.
     fn conditional_token(&mut self) -> String {
         if self.peek() == Token::End {
             return "newline".to_owned();
@@ -137,7 +137,7 @@ impl Parser {
         message.get(start..message.len().saturating_sub(1)).unwrap_or_default().to_owned()
     }
 
-    /// An error about what comes next. bash then stops reading as if the text had ended there.
+    /// Returns an error about what comes next. bash then stops reading as if the text had ended there.
     fn conditional_error(&mut self, message: &str) -> SyntaxError {
         let at_end = self.peek() == Token::End;
         let line = self.line_at(self.pos);

@@ -1,4 +1,4 @@
-//! What the parser says when it cannot go on.
+//! The errors of the parser.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 pub struct SyntaxError {
     /// The line bash names, from 1.
     pub line: u32,
-    /// The text after `bash: line N: `; empty when bash says nothing.
+    /// The text after `bash: line N: `; empty if bash prints nothing.
     pub message: String,
     /// What bash prints as a second message, with the same beginning: the source line between `` ` `` and `'`.
     pub second: Option<String>,
-    /// More text could have made it right: an interactive shell asks for another line.
+    /// More text could have made it valid: an interactive shell reads another line.
     pub incomplete: bool,
     /// bash drops this line and continues with the next one (errors inside `a=( … )`).
     pub recoverable: bool,

@@ -26,7 +26,7 @@ struct Named {
 }
 
 impl Parser {
-    /// What follows `<<` or `<<-`.
+    /// Parses the delimiter after `<<` or `<<-`.
     pub(super) fn heredoc(&mut self, strip_tabs: bool) -> Parsed<RedirectKind> {
         if self.peek() != Token::Word {
             return Err(self.unexpected());
@@ -40,7 +40,7 @@ impl Parser {
         Ok(RedirectKind::HereDocument { body: Rc::default(), delimiter: written, strip_tabs })
     }
 
-    /// A line of commands has ended: the bodies of its here-documents follow.
+    /// Reads the bodies of the here-documents of a line of commands that has ended.
     pub(super) fn newline_passed(&mut self) {
         if let Some((newline, resume)) = self.heredocs.ahead
             && self.pos > newline
@@ -54,7 +54,7 @@ impl Parser {
         }
     }
 
-    /// The text has ended: bodies that have not come are empty.
+    /// Ends the text: missing bodies are empty.
     pub(super) fn text_ended(&mut self) {
         self.newline_passed();
     }
@@ -162,7 +162,7 @@ impl Parser {
         self.warnings.push(Warning { line, message });
     }
 
-    /// The whole text as a here-document's body.
+    /// Parses the whole text as a here-document's body.
     pub(super) fn heredoc_word(&mut self) -> Parsed<Word> {
         self.in_heredoc = true;
         self.quoted_word(QuotedMode::HereDocument)
@@ -191,7 +191,7 @@ fn ends_in_odd_backslashes(line: &str) -> bool {
     line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// A delimiter without its quotes; expansions in it stand for themselves.
+/// Returns a delimiter without its quotes; expansions in it stand for themselves.
 fn unquoted_text(parts: &[Part], written: &str) -> String {
     let mut text = String::new();
     for part in parts {

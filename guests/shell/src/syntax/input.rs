@@ -48,7 +48,7 @@ impl Token {
 /// How many alias expansions one command line may need.
 const MAX_ALIASES: u32 = 10_000;
 
-/// Whether a word ends here.
+/// Returns whether a word ends here.
 pub(super) fn is_meta(byte: u8) -> bool {
     matches!(byte, 0 | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
 }
@@ -62,7 +62,7 @@ pub(super) fn is_name_byte(byte: u8) -> bool {
 }
 
 impl Parser {
-    /// The byte at a position, 0 at the end (the text holds no NUL).
+    /// Returns the byte at a position, 0 at the end (the text holds no NUL).
     #[inline]
     pub(super) fn at(&self, position: usize) -> u8 {
         self.text.as_bytes().get(position).copied().unwrap_or(0)
@@ -94,7 +94,7 @@ impl Parser {
         line
     }
 
-    /// The line bash names when the text ends too early.
+    /// Returns the line bash names when the text ends too early.
     pub(super) fn end_line(&mut self) -> u32 {
         let length = self.text.len();
         let line = self.line_at(length) + self.extra_lines;
@@ -144,7 +144,7 @@ impl Parser {
         }
     }
 
-    /// The next token, not consumed; the parser stands at its first byte.
+    /// Returns the next token, not consumed; the parser stands at its first byte.
     pub(super) fn peek(&mut self) -> Token {
         self.skip_blanks();
         if self.may_join {
@@ -180,7 +180,7 @@ impl Parser {
         }
     }
 
-    /// Where a `2` of `2>` ends.
+    /// Returns where a `2` of `2>` ends.
     pub(super) fn number_before_redirect(&self) -> Option<usize> {
         let mut end = self.pos;
         while self.at(end).is_ascii_digit() {
@@ -189,7 +189,7 @@ impl Parser {
         (end > self.pos && matches!(self.at(end), b'<' | b'>') && self.at(end + 1) != b'(').then_some(end)
     }
 
-    /// Where a `{name}` of `{name}>` ends.
+    /// Returns where a `{name}` of `{name}>` ends.
     pub(super) fn variable_before_redirect(&self) -> Option<usize> {
         let mut end = self.pos + 1;
         if self.here() != b'{' || !is_name_start(self.at(end)) {
@@ -224,7 +224,7 @@ impl Parser {
         }
     }
 
-    /// The unquoted text of the next word when it could be a reserved word, else "".
+    /// Returns the unquoted text of the next word when it could be a reserved word, else "".
     pub(super) fn keyword(&mut self) -> &str {
         self.skip_blanks();
         if self.may_join {
@@ -238,7 +238,7 @@ impl Parser {
         if is_meta(self.at(end)) { self.slice(start, end) } else { "" }
     }
 
-    /// Whether the next word is this reserved word; steps over it if so.
+    /// Returns whether the next word is this reserved word; steps over it if so.
     pub(super) fn take_keyword(&mut self, word: &str) -> bool {
         if self.keyword() != word {
             return false;
@@ -251,7 +251,7 @@ impl Parser {
         if self.take_keyword(word) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// The error for the token that comes next.
+    /// Returns the error for the token that comes next.
     pub(super) fn unexpected(&mut self) -> SyntaxError {
         let token = self.peek();
         let start = self.pos;
@@ -291,7 +291,7 @@ impl Parser {
         SyntaxError { incomplete: true, ..SyntaxError::new(line, "syntax error: unexpected end of file") }
     }
 
-    /// The line of the source that a position stands on.
+    /// Returns the line of the source that a position stands on.
     pub(super) fn source_line(&self, position: usize) -> String {
         let start = self.slice(0, position).rfind('\n').map_or(0, |at| at + 1);
         let rest = self.text.get(start..).unwrap_or_default();
@@ -344,7 +344,7 @@ impl Parser {
         }
     }
 
-    /// Whether the word that comes next follows an alias that ended in a blank.
+    /// Returns whether the word that comes next follows an alias that ended in a blank.
     pub(super) fn alias_goes_on(&mut self) -> bool {
         let Some(left) = self.alias_next else { return false };
         self.skip_blanks();

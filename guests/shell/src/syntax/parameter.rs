@@ -7,7 +7,7 @@ use super::words::{Mode, QuotedMode};
 use super::{Parsed, Parser, SyntaxError};
 
 impl Parser {
-    /// `$name`, `$1`, `$?`; `None` when the `$` stands for itself.
+    /// Parses `$name`, `$1`, `$?`; `None` if the `$` is literal.
     pub(super) fn bare_parameter(&mut self) -> Option<Part> {
         let start = self.pos + 1;
         let first = self.at(start);
@@ -36,7 +36,7 @@ impl Parser {
         })))
     }
 
-    /// `${ … }`; the parser stands at the `$`.
+    /// Parses `${ … }`; the parser stands at the `$`.
     pub(super) fn braced_parameter(&mut self, quoted: bool) -> Parsed<Part> {
         let open = self.pos;
         self.pos += 2;
@@ -54,7 +54,7 @@ impl Parser {
         })))
     }
 
-    /// What stands between the braces; `None` for a form that bash refuses when it expands it.
+    /// Parses the text between the braces; `None` for a form that bash rejects when it expands it.
     fn parameter_form(&mut self, open: usize, quoted: bool) -> Parsed<Option<Parameter>> {
         if self.here() == b'#' && self.at(self.pos + 1) != b'}' {
             let back = self.pos;
@@ -69,7 +69,8 @@ impl Parser {
             }
             self.pos = back;
             // `${#x…}` has no other operators; `${#-x}` and its kin are about `$#`.
-            if is_name_byte(self.at(back + 1)) {
+            let next = self.at(back + 1);
+            if is_name_byte(next) || matches!(next, b'/' | b'%' | b'=' | b'+') && self.at(back + 2) == b'}' {
                 return Ok(None);
             }
         }
@@ -106,7 +107,7 @@ impl Parser {
         Ok(Some(Parameter { indirect, name, index, operation, braced: true }))
     }
 
-    /// Whether a parameter to look through begins here, in `${!…}`.
+    /// Returns whether a parameter to look through begins here, in `${!…}`.
     fn names_something(&self, position: usize) -> bool {
         let byte = self.at(position);
         is_name_byte(byte)
@@ -140,7 +141,7 @@ impl Parser {
         None
     }
 
-    /// The subscript of a variable, if it has one; `None` for a form that is refused.
+    /// Parses the subscript of a variable, if it has one; `None` for a form that is refused.
     fn index_of(&mut self, name: &ParameterName) -> Parsed<Option<Option<Index>>> {
         if self.here() != b'[' {
             return Ok(Some(None));
@@ -162,7 +163,7 @@ impl Parser {
         Ok(Some(Some(index)))
     }
 
-    /// An operand that is treated as the text around the expansion is.
+    /// Parses an operand that is treated as the text around the expansion is.
     fn operand(&mut self, quoted: bool) -> Parsed<Word> {
         if quoted { self.quoted_word(QuotedMode::Brace) } else { self.word(Mode::Brace) }
     }

@@ -6,7 +6,7 @@
 use super::{Parsed, Parser, SyntaxError};
 
 impl Parser {
-    /// Whether the text after `((` ends in `))`, and so is arithmetic; else it is a subshell in a subshell.
+    /// Returns whether the text after `((` ends in `))`, and so is arithmetic; else it is a subshell in a subshell.
     pub(super) fn arithmetic_ends(&mut self, start: usize) -> Parsed<bool> {
         match self.closing(start, b'(', b')', true) {
             Ok(end) => Ok(self.at(end + 1) == b')'),
@@ -17,7 +17,7 @@ impl Parser {
         }
     }
 
-    /// Where the `}` of a `${` is; `start` is after the brace.
+    /// Returns where the `}` of a `${` is; `start` is after the brace.
     pub(super) fn closing_brace(&mut self, start: usize, quoted: bool) -> Parsed<usize> {
         self.closing(start, 0, b'}', !quoted).map_err(|wanted| {
             let line = self.line_at(start);
@@ -25,7 +25,7 @@ impl Parser {
         })
     }
 
-    /// Where the `)` of a `(` is; `start` is after the parenthesis.
+    /// Returns where the `)` of a `(` is; `start` is after the parenthesis.
     pub(super) fn closing_parenthesis(&mut self, start: usize) -> Parsed<usize> {
         self.closing(start, b'(', b')', true).map_err(|wanted| {
             let line = self.line_at(start);
@@ -33,17 +33,17 @@ impl Parser {
         })
     }
 
-    /// Where the `]` of a `[` is.
+    /// Returns where the `]` of a `[` is.
     pub(super) fn matching_bracket(&self, open: usize) -> Option<usize> {
         self.bracket_end(open).ok()
     }
 
-    /// Where the `]` of a `[` is; `Err` is the character that is missing.
+    /// Returns where the `]` of a `[` is; `Err` is the character that is missing.
     pub(super) fn bracket_end(&self, open: usize) -> Result<usize, char> {
         self.closing(open + 1, b'[', b']', true)
     }
 
-    /// The position of the closing byte; `Err` is the character that is missing.
+    /// Returns the position of the closing byte; `Err` is the character that is missing.
     fn closing(&self, start: usize, open: u8, close: u8, single_quotes: bool) -> Result<usize, char> {
         let mut stack: Vec<(u8, u8, bool)> = vec![(open, close, single_quotes)];
         let mut at = start;
@@ -88,7 +88,7 @@ impl Parser {
         }
     }
 
-    /// The position of the quote that ends single quotes; `$'…'` knows backslashes.
+    /// Returns the position of the quote that ends single quotes; `$'…'` knows backslashes.
     fn after_single_quotes(&self, open: usize) -> Result<usize, char> {
         let ansi = open > 0 && self.at(open - 1) == b'$';
         let mut at = open + 1;

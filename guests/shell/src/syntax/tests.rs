@@ -1,4 +1,4 @@
-//! What the parser accepts, refuses and says; and what it makes of the accepted.
+//! What the parser accepts, rejects and reports, and the result of what it accepts.
 
 use std::io::Write;
 use std::process::{Command as Process, Stdio};
@@ -37,7 +37,7 @@ fn check(source: &str, expected: &str) {
     assert_eq!(messages(source), expected, "{source}");
 }
 
-/// Snippets whose messages are known to differ: bash says a second thing after the first.
+/// Snippets whose messages are known to differ: bash prints a second one after the first.
 const DIFFERENT: [&str; 2] = ["[[ a =~ (b ]]", "cat <<EOF)"];
 
 fn snippets() -> impl Iterator<Item = &'static str> {
@@ -80,7 +80,7 @@ fn snippets_are_judged_as_by_the_bash_of_this_machine() {
 }
 
 #[test]
-fn text_that_is_not_complete_says_so() {
+fn incomplete_text_is_reported_as_such() {
     let check = |source: &str, incomplete: bool| {
         let error = Parser::new(source, Options::default()).all().expect_err("an error");
         assert_eq!(error.incomplete, incomplete, "{source}");

@@ -136,7 +136,7 @@ impl Parser {
         self.here()
     }
 
-    /// One byte that stands for itself.
+    /// Parses one literal byte.
     fn push_here(&mut self, parts: &mut Parts) {
         let end = self.pos + 1;
         parts.literal(self.text.get(self.pos..end).unwrap_or_default());
@@ -183,7 +183,7 @@ impl Parser {
         }
     }
 
-    /// `( … )` of an extended pattern or a regular expression, with all that stands in it.
+    /// Parses `( … )` of an extended pattern or a regular expression, with all that stands in it.
     fn group(&mut self, parts: &mut Parts) -> Parsed<()> {
         let line = self.line_at(self.pos);
         let mut depth = 0u32;
@@ -206,7 +206,7 @@ impl Parser {
         }
     }
 
-    /// What `\`, a quote, `$` or a backquote begins in unquoted text.
+    /// Parses what `\`, a quote, `$` or a backquote begins in unquoted text.
     fn quote_or_expansion(&mut self, parts: &mut Parts) -> Parsed<()> {
         match (self.here(), self.at(self.pos + 1)) {
             (b'\\', b'\n') => self.pos += 2,
@@ -338,7 +338,7 @@ impl Parser {
         }
     }
 
-    /// The position after the quote that matches the one here.
+    /// Returns the position after the quote that matches the one here.
     fn end_of_single_quotes(&mut self) -> Parsed<usize> {
         let start = self.pos + 1;
         match self.text.get(start..).and_then(|rest| rest.find('\'')) {
@@ -374,7 +374,7 @@ impl Parser {
         }
     }
 
-    /// `$…` or a backquote; a `$` that begins nothing stands for itself.
+    /// Parses `$…` or a backquote; a `$` that begins nothing is literal.
     fn expansion(&mut self, parts: &mut Parts, quoted: bool) -> Parsed<()> {
         while self.here() == b'$' && self.join_at(self.pos + 1) {}
         let part = if self.here() == b'`' {
@@ -443,7 +443,7 @@ impl Parser {
         Ok(Part::Process { writes, body })
     }
 
-    /// The commands up to `)`, which is passed.
+    /// Parses the commands up to `)`, which is passed.
     fn substitution(&mut self) -> Parsed<Rc<CommandSubstitution>> {
         let start = self.pos;
         let outer = self.take_heredocs();
@@ -468,7 +468,7 @@ impl Parser {
         Ok(list)
     }
 
-    /// `` ` … ` ``: its text is unescaped first and read as a program of its own, whose errors show when it runs.
+    /// Parses `` ` … ` ``: its text is unescaped first and read as a program of its own, whose errors show when it runs.
     fn backquotes(&mut self, quoted: bool) -> Parsed<Part> {
         let start = self.pos + 1;
         let mut end = start;
@@ -505,7 +505,7 @@ impl Parser {
         Ok(Part::Command(Rc::new(CommandSubstitution { body, source, backquoted: true, error })))
     }
 
-    /// `name=value` and its kin, which `assignment_ahead` has seen.
+    /// Parses `name=value` and its kin, which `assignment_ahead` has seen.
     pub(super) fn assignment(&mut self) -> Parsed<Assignment> {
         let start = self.pos;
         while is_name_byte(self.here()) {
@@ -528,7 +528,7 @@ impl Parser {
         append
     }
 
-    /// `[ … ]`.
+    /// Parses `[ … ]`.
     pub(super) fn subscript(&mut self) -> Parsed<Word> {
         let open = self.pos;
         self.pos += 1;
@@ -541,7 +541,7 @@ impl Parser {
         Ok(word)
     }
 
-    /// `( … )` after `name=`.
+    /// Parses `( … )` after `name=`.
     fn array(&mut self) -> Parsed<Vec<ArrayElement>> {
         let open = self.pos;
         self.pos += 1;

@@ -30,7 +30,7 @@ struct Member {
     content: Vec<u8>,
 }
 
-/// `ar`.
+/// Runs `ar`.
 pub fn main(args: Args) -> Outcome {
     let mut words = args.into_iter().skip(1);
     let Some(key) = words.next() else { return Err(usage("no operation specified")) };
@@ -103,7 +103,7 @@ pub fn main(args: Args) -> Outcome {
     }
 }
 
-/// `t`, `p` and `x`.
+/// Runs `t`, `p` and `x`.
 fn show(members: &[Member], names: &[OsString], operation: char, verbose: bool, dates: bool, out: &mut Output) -> Outcome {
     let mut status = 0;
     for name in names.iter().filter(|name| !members.iter().any(|member| member.name == bytes(name))) {

@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// The format that a stream's first bytes show.
+    /// Returns the format that a stream's first bytes show.
     pub fn detect(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -49,7 +49,7 @@ impl Format {
         }
     }
 
-    /// A reader of what `input` holds compressed.
+    /// Returns a reader of what `input` holds compressed.
     pub fn reader<'a>(self, input: impl Read + 'a) -> Box<dyn Read + 'a> {
         let input = BufReader::with_capacity(BLOCK, input);
         match self {
@@ -134,51 +134,51 @@ const LONG: &[Long] = &[
 
 const SPEC: Spec = Spec { short: "0123456789acdefhklnNqrsS:tT:vVz", long: LONG };
 
-/// `gzip`.
+/// Runs `gzip`.
 pub fn gzip(args: Vec<OsString>) -> i32 {
     run(args, Format::Gzip, false, false)
 }
-/// `gunzip`.
+/// Runs `gunzip`.
 pub fn gunzip(args: Vec<OsString>) -> i32 {
     run(args, Format::Gzip, true, false)
 }
-/// `zcat`.
+/// Runs `zcat`.
 pub fn zcat(args: Vec<OsString>) -> i32 {
     run(args, Format::Gzip, true, true)
 }
-/// `bzip2`.
+/// Runs `bzip2`.
 pub fn bzip2(args: Vec<OsString>) -> i32 {
     run(args, Format::Bzip2, false, false)
 }
-/// `bunzip2`.
+/// Runs `bunzip2`.
 pub fn bunzip2(args: Vec<OsString>) -> i32 {
     run(args, Format::Bzip2, true, false)
 }
-/// `bzcat`.
+/// Runs `bzcat`.
 pub fn bzcat(args: Vec<OsString>) -> i32 {
     run(args, Format::Bzip2, true, true)
 }
-/// `xz`.
+/// Runs `xz`.
 pub fn xz(args: Vec<OsString>) -> i32 {
     run(args, Format::Xz, false, false)
 }
-/// `unxz`.
+/// Runs `unxz`.
 pub fn unxz(args: Vec<OsString>) -> i32 {
     run(args, Format::Xz, true, false)
 }
-/// `lzma`.
+/// Runs `lzma`.
 pub fn lzma(args: Vec<OsString>) -> i32 {
     run(args, Format::Lzma, false, false)
 }
-/// `unlzma`.
+/// Runs `unlzma`.
 pub fn unlzma(args: Vec<OsString>) -> i32 {
     run(args, Format::Lzma, true, false)
 }
-/// `lzcat`.
+/// Runs `lzcat`.
 pub fn lzcat(args: Vec<OsString>) -> i32 {
     run(args, Format::Lzma, true, true)
 }
-/// `xzcat`.
+/// Runs `xzcat`.
 pub fn xzcat(args: Vec<OsString>) -> i32 {
     run(args, Format::Xz, true, true)
 }

@@ -53,7 +53,7 @@ const SPEC: Spec = Spec {
 /// Members end where a multiple of this begins, and the archive is counted in it.
 const BLOCK: u64 = 512;
 
-/// `cpio`.
+/// Runs `cpio`.
 pub fn main(args: Args) -> Outcome {
     set_failure(2);
     let given = options::parse(args, &SPEC)?;
@@ -88,14 +88,14 @@ pub fn main(args: Args) -> Outcome {
 /// Blocks that went by, and the status.
 type Done = Result<(u64, i32), i32>;
 
-/// The names on standard input.
+/// Returns the names on standard input.
 fn names(given: &Given) -> Result<Vec<Vec<u8>>, i32> {
     let text = program::read_all("-".as_ref()).map_err(|error| fail(sys::message(&error)))?;
     let end = if given.has('0') { 0 } else { b'\n' };
     Ok(text.split(|&byte| byte == end).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// The file called `name` as a member.
+/// Returns the file called `name` as a member.
 fn member(name: &[u8], follow: bool, owner: (Option<u32>, Option<u32>)) -> Result<Member, std::io::Error> {
     let path = PathBuf::from(os(name.to_vec()));
     let stat = sys::stat(&path, follow)?;
@@ -221,7 +221,7 @@ fn extract(given: &Given, owner: (Option<u32>, Option<u32>), from: &OsString) ->
     Ok(((reader.position() as u64).div_ceil(BLOCK), writer.finish()))
 }
 
-/// A line as `ls -l` has them.
+/// Prints a line as `ls -l` does.
 fn list(member: &Member, names: &Accounts, out: &mut Output) {
     let time = date::format(b"%b %e %H:%M", i128::from(member.time) * date::SECOND);
     let (user, group) = (names.show_user(member.uid), names.show_group(member.gid));

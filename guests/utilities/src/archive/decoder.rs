@@ -1,7 +1,7 @@
 //! `sandlite-decoder`: unpacks a stream for a program that has the pieces and cannot unpack, as Python's `bz2` and `lzma`.
 //!
 //! A conversation over descriptors 0 and 1. The other side sends pieces: a length (32 bits, little endian) and so many
-//! bytes; a piece of no bytes says that there are no more. This side sends what comes out in the same form, and three words in
+//! bytes; an empty piece is the last. This side sends what comes out in the same form, and three words in
 //! place of a length: that it wants the next piece, that the stream has ended (and how many bytes of the last piece lay behind
 //! its end), or what is wrong with it. It speaks only when it must, so neither side ever waits for the other in vain.
 
@@ -17,7 +17,7 @@ const WRONG: u32 = u32::MAX - 2;
 /// A piece longer than this is invalid.
 const LONGEST: usize = 64 << 20;
 
-/// `sandlite-decoder FORMAT`.
+/// Runs `sandlite-decoder FORMAT`.
 pub fn decoder(args: Vec<OsString>) -> i32 {
     let format = args.get(1).map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
     if !matches!(format.as_str(), "bz2" | "xz" | "lzma") {
@@ -65,14 +65,14 @@ fn number(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or_default().to_le_bytes()
 }
 
-/// The pieces as one stream that asks for the next when it has none.
+/// The pieces as one stream that requests the next when it has none.
 struct Pieces<'a, R, W> {
     input: R,
     output: &'a RefCell<W>,
     piece: Vec<u8>,
     at: usize,
     last: bool,
-    /// The other side has gone: there is nobody to tell.
+    /// The other side has ended, so the error cannot be reported.
     gone: bool,
 }
 
@@ -124,7 +124,7 @@ impl<R: Read, W: Write> Read for Pieces<'_, R, W> {
 mod tests {
     use super::*;
 
-    /// The result for `stream`, sent in pieces of `size` bytes.
+    /// Returns the result for `stream`, sent in pieces of `size` bytes.
     fn said(format: &str, stream: &[u8], size: usize) -> Vec<u8> {
         let mut input = Vec::new();
         for piece in stream.chunks(size).chain([&[][..]]) {
@@ -136,7 +136,7 @@ mod tests {
         output
     }
 
-    /// The bytes that come out, and the last word with its number.
+    /// Returns the bytes that come out, and the last word with its number.
     fn heard(answer: &[u8]) -> (Vec<u8>, u32, u32) {
         let word = |at: usize| u32::from_le_bytes(answer[at..at + 4].try_into().unwrap());
         let (mut out, mut at) = (Vec::new(), 0);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_and_nothing_panics() {
+    fn damage_is_reported_without_a_panic() {
         for (format, stream) in packed(&b"some text, and some more of it".repeat(50)) {
             for at in 0..stream.len() {
                 let mut damaged = stream.clone();

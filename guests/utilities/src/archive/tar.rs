@@ -91,7 +91,7 @@ enum Mode {
     Delete,
 }
 
-/// What the command line says.
+/// The options of the command line.
 struct Options {
     mode: Option<Mode>,
     file: Vec<u8>,
@@ -107,7 +107,7 @@ struct Options {
     recurse: bool,
     numeric: bool,
     wildcards: bool,
-    /// Whether what `--exclude` says are patterns.
+    /// Whether the operands of `--exclude` are patterns.
     patterns: bool,
     overwrite: bool,
     skip_old: bool,
@@ -129,7 +129,7 @@ struct Options {
     directory: Vec<u8>,
 }
 
-/// `tar`.
+/// Runs `tar`.
 pub fn tar(args: Vec<OsString>) -> i32 {
     let args = match dashed(&getopt::bytes(args)) {
         Ok(args) => args,
@@ -168,7 +168,7 @@ fn usage(message: &str) -> i32 {
     2
 }
 
-/// The format that a compressing program writes.
+/// Returns the format that a compressing program writes.
 fn by_program(command: &[u8]) -> Result<Format, i32> {
     let word = command.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     let name = word.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
@@ -359,7 +359,7 @@ fn configure(items: Vec<Item>) -> Result<Options, i32> {
     Ok(options)
 }
 
-/// The number and name of `NAME`, `NAME:NUMBER` or `NUMBER`.
+/// Returns the number and name of `NAME`, `NAME:NUMBER` or `NUMBER`.
 fn account(
     value: &[u8],
     find: impl Fn(&Accounts, &str) -> Option<u32>,
@@ -381,7 +381,7 @@ fn account(
     }
 }
 
-/// The time that `--mtime` names: a date, or the file whose time it is.
+/// Returns the time that `--mtime` names: a date, or the file whose time it is.
 fn moment(value: &[u8]) -> Result<i64, i32> {
     if value.starts_with(b"/") || value.starts_with(b".") {
         return sys::stat(&io::path(value), true).map(|stat| stat.mtime.div_euclid(1_000_000_000)).map_err(|error| {
@@ -397,7 +397,7 @@ fn moment(value: &[u8]) -> Result<i64, i32> {
 }
 
 impl Options {
-    /// The path of an operand as this process sees it.
+    /// Returns the path of an operand as this process sees it.
     fn locate(directory: &[u8], name: &[u8]) -> Vec<u8> {
         if directory.is_empty() || name.starts_with(b"/") { name.to_vec() } else { [directory, b"/", name].concat() }
     }
@@ -415,7 +415,7 @@ impl Options {
     }
 }
 
-/// `-rw-r--r-- user/group size date name`.
+/// Returns `-rw-r--r-- user/group size date name`.
 fn long_line(member: &Member, options: &Options) -> Vec<u8> {
     let type_bits = match member.kind {
         b'5' => 0o040_000,
@@ -451,7 +451,7 @@ fn long_line(member: &Member, options: &Options) -> Vec<u8> {
     line
 }
 
-/// The archive's bytes behind whatever compression it has.
+/// Returns the archive's bytes behind whatever compression it has.
 fn open(options: &Options) -> Result<Box<dyn Read>, String> {
     let mut input = io::Input::open(&options.file)
         .map_err(|error| format!("{}: Cannot open: {}", show(&options.file), sys::message(&error)))?;

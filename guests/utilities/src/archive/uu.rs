@@ -13,7 +13,7 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// Bytes in a line of the classic form, and of the base64 form too.
 const LINE: usize = 45;
 
-/// `uuencode`.
+/// Runs `uuencode`.
 pub fn uuencode(args: Args) -> Outcome {
     let spec = Spec {
         short: "me",
@@ -49,7 +49,7 @@ pub fn uuencode(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// One of 64 printable characters; zero is a backquote, because blanks get lost on the way.
+/// Returns one of 64 printable characters; zero is a backquote, because blanks get lost on the way.
 fn letter(six: u8) -> u8 {
     if six == 0 { b'`' } else { b' ' + six }
 }
@@ -76,7 +76,7 @@ fn encode_base64(line: &[u8]) -> Vec<u8> {
     text
 }
 
-/// `uudecode`.
+/// Runs `uudecode`.
 pub fn uudecode(args: Args) -> Outcome {
     let spec = Spec {
         short: "co:",

@@ -17,7 +17,7 @@ fn seconds(stat: &sys::Stat) -> i64 {
     stat.mtime.div_euclid(1_000_000_000)
 }
 
-/// `zip`.
+/// Runs `zip`.
 pub fn zip(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec {
@@ -170,7 +170,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
     0
 }
 
-/// `zip -d`: takes members out.
+/// Runs `zip -d`: takes members out.
 fn take_out(archive: &[u8], mut members: Vec<Member>, names: &[Vec<u8>], quiet: bool, out: &mut Out) -> i32 {
     let named = |pattern: &[u8], member: &Member| fnmatch(pattern, &member.name, pattern::Options::default());
     for name in names.iter().filter(|name| !members.iter().any(|member| named(name, member))) {
@@ -239,7 +239,7 @@ struct Unzip {
     exclude: Vec<Vec<u8>>,
 }
 
-/// `unzip`.
+/// Runs `unzip`.
 pub fn unzip(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "lvtpqonjd:xZ1aCLfuP:", long: &[] };

@@ -102,7 +102,7 @@ struct Found {
     relatives: u32,
 }
 
-/// The moment that `text` means, counted from `now` in a zone.
+/// Returns the moment that `text` means, counted from `now` in a zone.
 pub fn parse(text: &str, now: i128, zone: &Zone) -> Option<i128> {
     let text = text.trim();
     if let Some(rest) = text.strip_prefix("TZ=\"") {
@@ -278,7 +278,7 @@ impl Reader<'_> {
         self.lonely(value, digits, this_year)
     }
 
-    /// A number with nothing that says what it is.
+    /// Reads a number without a unit.
     fn lonely(&mut self, value: i64, digits: usize, this_year: i64) -> Option<()> {
         if let Some((year, ..)) = &mut self.found.date
             && !self.found.year_given
@@ -444,7 +444,7 @@ fn full_year(year: i64, digits: usize) -> i64 {
     }
 }
 
-/// `None`: no such word. `Some(None)`: the hour does not fit.
+/// Reads an hour; `None` for an unknown word, `Some(None)` if the hour does not fit.
 fn meridian(word: &str, hour: i64) -> Option<Option<i64>> {
     let afternoon = match word {
         "am" => false,
@@ -494,7 +494,7 @@ fn ordinal(word: &str) -> Option<i64> {
     }
 }
 
-/// What a unit's name stands for: which field, and how many of it.
+/// Returns the field and the number that a unit's name stands for.
 fn unit(word: &str) -> Option<(char, i64)> {
     let single = word.strip_suffix('s').filter(|rest| rest.len() > 1).unwrap_or(word);
     Some(match single {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{self, Args, Outcome, Output, bytes, missing_operand};
 
-/// `basename`.
+/// Runs `basename`.
 pub fn basename(args: Args) -> Outcome {
     let spec =
         Spec { short: "+as:z", long: &[("multiple", No, 'a'), ("suffix", Needs, 's'), ("zero", No, 'z')], help: "NAME [SUFFIX]" };
@@ -36,7 +36,7 @@ pub fn basename(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// What follows the last slash, trailing slashes aside.
+/// Returns the text after the last slash, ignoring trailing slashes.
 pub fn last_component(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
     if end == 0 {
@@ -46,7 +46,7 @@ pub fn last_component(path: &[u8]) -> &[u8] {
     &path[start..end]
 }
 
-/// What comes before the last component.
+/// Returns the text before the last component.
 pub fn directory(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
     if end == 0 {
@@ -61,7 +61,7 @@ pub fn directory(path: &[u8]) -> &[u8] {
     }
 }
 
-/// A path without its first `count` directories; `None` when it has no more than those.
+/// Returns a path without its first `count` directories; `None` when it has no more than those.
 pub fn without_directories(path: &[u8], count: usize) -> Option<&[u8]> {
     let mut rest = path;
     for _ in 0..count {
@@ -72,7 +72,7 @@ pub fn without_directories(path: &[u8], count: usize) -> Option<&[u8]> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// `dirname`.
+/// Runs `dirname`.
 pub fn dirname(args: Args) -> Outcome {
     let spec = Spec { short: "z", long: &[("zero", No, 'z')], help: "[OPTION] NAME..." };
     let given = options::parse(args, &spec)?;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_fall_apart_as_posix_says() {
+    fn paths_are_split_as_posix_requires() {
         for (path, dir, base) in
             [("/a/b", "/a", "b"), ("a", ".", "a"), ("/", "/", "/"), ("a/b//", "a", "b"), ("//a", "/", "a"), ("a//b", "a", "b")]
         {

@@ -36,7 +36,7 @@ struct Job {
     out: Output,
 }
 
-/// `chmod`.
+/// Runs `chmod`.
 pub fn main(args: Args) -> Outcome {
     let mut rest = Vec::new();
     let mut dashed: Vec<String> = Vec::new();
@@ -182,7 +182,7 @@ impl Job {
     }
 }
 
-/// The entries of a directory as paths, sorted so that two runs say the same.
+/// Returns the entries of a directory as paths, sorted so that two runs say the same.
 pub fn children(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths =
         std::fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()?;

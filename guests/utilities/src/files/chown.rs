@@ -43,12 +43,12 @@ struct Job {
     out: Output,
 }
 
-/// `chown`.
+/// Runs `chown`.
 pub fn chown(args: Args) -> Outcome {
     main(args, false)
 }
 
-/// `chgrp`.
+/// Runs `chgrp`.
 pub fn chgrp(args: Args) -> Outcome {
     main(args, true)
 }

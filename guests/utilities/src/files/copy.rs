@@ -79,7 +79,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Plain copies of files.
+    /// Returns the options of plain copies of files.
     pub fn new() -> Self {
         Self {
             recursive: false,
@@ -345,7 +345,9 @@ impl Copy {
             Err(error) => {
                 let trailing = destination.as_os_str().as_encoded_bytes().ends_with(b"/");
                 let why = if trailing && fresh { "Not a directory".to_owned() } else { sys::message(&error) };
-                return self.complain(format!("cannot create regular file {}: {why}", quote::always(destination)));
+                let below_a_file = error.kind() == io::ErrorKind::NotADirectory && !trailing;
+                let what = if below_a_file { "cannot stat" } else { "cannot create regular file" };
+                return self.complain(format!("{what} {}: {why}", quote::always(destination)));
             }
         };
         if let Ok(stat) = output.stat() {

@@ -106,7 +106,7 @@ fn settings(given: &Given) -> Result<Copy, i32> {
     Ok(copy)
 }
 
-/// `cp`.
+/// Runs `cp`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut copy = settings(&given)?;

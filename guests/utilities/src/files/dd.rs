@@ -194,7 +194,7 @@ struct Tally {
     bytes: u64,
 }
 
-/// `dd`.
+/// Runs `dd`.
 pub fn main(args: Args) -> Outcome {
     if let [_, only] = args.as_slice()
         && only == "--help"
@@ -438,7 +438,7 @@ impl Blocking {
     }
 }
 
-/// `1.0 kB`, `2.0 MiB`: one digit after the point below ten.
+/// Returns `1.0 kB`, `2.0 MiB`: one digit after the point below ten.
 fn scaled(value: f64, base: f64) -> String {
     let units: [&str; 7] =
         if base == 1000.0 { ["B", "kB", "MB", "GB", "TB", "PB", "EB"] } else { ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] };

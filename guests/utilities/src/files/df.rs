@@ -6,7 +6,7 @@ use crate::options::{self, May, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, fail};
 use crate::quote;
 
-/// `df`: one file system, whose size only the host knows.
+/// Runs `df`: one file system, whose size only the host knows.
 pub fn df(args: Args) -> Outcome {
     let spec = Spec {
         short: "aB:hHiklmPt:Tvx:",

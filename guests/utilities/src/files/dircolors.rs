@@ -17,7 +17,7 @@ const SPEC: Spec = Spec {
     help: "",
 };
 
-/// `dircolors`.
+/// Runs `dircolors`.
 pub fn main(args: Args) -> Outcome {
     uutils::run(args, "dircolors", &SPEC, uu_dircolors::uumain)
 }

@@ -150,15 +150,31 @@ fn settings(given: &Given) -> Result<Job, i32> {
     Ok(job)
 }
 
-/// `du`.
+/// Runs `du`.
 pub fn du(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut job = settings(&given)?;
     let mut files = given.operands.clone();
     if let Some(list) = given.value('f') {
+        if let Some(operand) = given.operands.first() {
+            warn(format!("extra operand {}", quote::plain(operand)));
+            let _ = sys::write_all(2, b"file operands cannot be combined with --files0-from\n");
+            crate::program::hint();
+            return Err(1);
+        }
         let all = read_all(list)
             .map_err(|error| fail(format!("cannot open {} for reading: {}", quote::always(list), sys::message(&error))))?;
-        files.extend(all.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(|name| os(name.to_vec())));
+        for (index, name) in all.strip_suffix(b"\0").unwrap_or(&all).split(|&byte| byte == 0).enumerate() {
+            if name == b"-" && list == "-" {
+                warn("when reading file names from stdin, no file name of '-' allowed");
+                job.status = 1;
+            } else if !name.is_empty() {
+                files.push(os(name.to_vec()));
+            } else if !all.is_empty() {
+                warn(format!("{}:{}: invalid zero-length file name", quote::maybe(list), index + 1));
+                job.status = 1;
+            }
+        }
     } else if files.is_empty() {
         files.push(".".into());
     }

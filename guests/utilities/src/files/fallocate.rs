@@ -25,7 +25,7 @@ const SPEC: Spec = Spec {
     help: "[options] <filename>",
 };
 
-/// `fallocate`.
+/// Runs `fallocate`.
 pub fn fallocate(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let number = |letter: char, name: &str| {

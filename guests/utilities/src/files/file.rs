@@ -17,7 +17,7 @@ const LONG: &[Long] = &[
     ("separator", Value::Needs, 'F'),
 ];
 
-/// `file`.
+/// Runs `file`.
 pub fn file(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "bikLhF:zsN0", long: LONG };
@@ -97,7 +97,7 @@ fn describe(name: &[u8], follow: bool) -> Description {
         }
     }
     match io::read_all(name) {
-        Ok(content) => content_kind(&content),
+        Ok(content) => content_kind(&content, name != b"-"),
         Err(error) => binary(&format!("cannot open `{}' ({})", show(name), sys::message(&error)), "application/octet-stream"),
     }
 }
@@ -110,7 +110,41 @@ fn le16(data: &[u8], at: usize) -> u16 {
     data.get(at..at + 2).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
 }
 
-fn content_kind(data: &[u8]) -> Description {
+/// Describes the header of a gzip file, and the length at its end if it exists.
+fn gzip(data: &[u8], whole: bool) -> String {
+    let byte = |at: usize| data.get(at).copied().unwrap_or(0);
+    let mut text = "gzip compressed data".to_string();
+    let extra = if byte(3) & 4 != 0 { 2 + usize::from(le16(data, 10)) } else { 0 };
+    if byte(3) & 8 != 0 {
+        let name = data.get(10 + extra..).unwrap_or_default().split(|byte| *byte == 0).next().unwrap_or_default();
+        text.push_str(&format!(", was \"{}\"", show(name)));
+    }
+    let time = u32::from_le_bytes([byte(4), byte(5), byte(6), byte(7)]);
+    if time != 0 {
+        let zone = sys::zone::Zone::local();
+        let moment = i128::from(time) * 1_000_000_000;
+        let date = common::strftime::format(b"%a %b %e %T %Y", moment, &zone, common::strftime::Dialect::Library);
+        text.push_str(&format!(", last modified: {}", show(&date)));
+    }
+    text.push_str(match byte(8) {
+        2 => ", max compression",
+        4 => ", max speed",
+        _ => "",
+    });
+    text.push_str(match byte(9) {
+        0 => ", from FAT filesystem (MS-DOS, OS/2, NT)",
+        3 => ", from Unix",
+        7 => ", from MacOS",
+        11 => ", from NTFS filesystem (NT)",
+        _ => "",
+    });
+    if let (true, Some(length)) = (whole, data.last_chunk::<4>()) {
+        text.push_str(&format!(", original size modulo 2^32 {}", u32::from_le_bytes(*length)));
+    }
+    text
+}
+
+fn content_kind(data: &[u8], whole: bool) -> Description {
     if data.is_empty() {
         return binary("empty", "inode/x-empty");
     }
@@ -152,7 +186,7 @@ fn content_kind(data: &[u8]) -> Description {
         return binary(&format!("PDF document, version {}", show(data.get(5..8).unwrap_or_default())), "application/pdf");
     }
     if starts(b"\x1f\x8b") {
-        return binary("gzip compressed data", "application/gzip");
+        return binary(&gzip(data, whole), "application/gzip");
     }
     if starts(b"BZh") {
         return binary(&format!("bzip2 compressed data, block size = {}00k", char::from(data[3])), "application/x-bzip2");
@@ -161,7 +195,20 @@ fn content_kind(data: &[u8]) -> Description {
         return binary("XZ compressed data, checksum CRC64", "application/x-xz");
     }
     if starts(b"PK\x03\x04") {
-        return binary("Zip archive data, at least v2.0 to extract, compression method=deflate", "application/zip");
+        let (version, method) = (le16(data, 4), le16(data, 8));
+        let method = match method {
+            0 => "store".to_owned(),
+            8 => "deflate".to_owned(),
+            12 => "bzip2".to_owned(),
+            14 => "lzma".to_owned(),
+            other => format!("[{other:#x}]"),
+        };
+        let text =
+            format!("Zip archive data, at least v{}.{} to extract, compression method={method}", version / 10, version % 10);
+        return binary(&text, "application/zip");
+    }
+    if let Some(found) = magic(data) {
+        return found;
     }
     if starts(b"SQLite format 3\0") {
         return binary("SQLite 3.x database", "application/vnd.sqlite3");
@@ -171,6 +218,63 @@ fn content_kind(data: &[u8]) -> Description {
         return binary(flavor, "application/x-tar");
     }
     text_kind(data)
+}
+
+/// Describes what its first bytes name.
+fn magic(data: &[u8]) -> Option<Description> {
+    const PLAIN: [(&[u8], &str, &str); 13] = [
+        (b"!<arch>\n", "current ar archive", "application/x-archive"),
+        (b"070701", "ASCII cpio archive (SVR4 with no CRC)", "application/x-cpio"),
+        (b"070702", "ASCII cpio archive (SVR4 with CRC)", "application/x-cpio"),
+        (b"070707", "ASCII cpio archive (pre-SVR4 or odc)", "application/x-cpio"),
+        (b"Rar!\x1a\x07\x01\0", "RAR archive data, v5", "application/x-rar"),
+        (b"Rar!\x1a\x07\0", "RAR archive data", "application/x-rar"),
+        (b"OggS", "Ogg data", "application/ogg"),
+        (b"\x28\xb5\x2f\xfd", "Zstandard compressed data (v0.8+), Dictionary ID: None", "application/zstd"),
+        (b"\x04\x22\x4d\x18", "LZ4 compressed data (v1.4+)", "application/x-lz4"),
+        (b"wOFF\0\x01\0\0", "Web Open Font Format, TrueType", "font/woff"),
+        (b"wOF2", "Web Open Font Format (Version 2)", "font/woff2"),
+        (b"\xcf\xfa\xed\xfe\x07\0\0\x01\x03\0\0\0\x02\0\0\0", "Mach-O 64-bit x86_64 executable", "application/x-mach-binary"),
+        (b"\xcf\xfa\xed\xfe\x0c\0\0\x01\0\0\0\0\x02\0\0\0", "Mach-O 64-bit arm64 executable", "application/x-mach-binary"),
+    ];
+    if let Some((_, text, kind)) = PLAIN.iter().find(|(magic, ..)| data.starts_with(magic)) {
+        return Some(binary(text, kind));
+    }
+    let byte = |at: usize| data.get(at).copied().unwrap_or(0);
+    if data.starts_with(b"7z\xbc\xaf\x27\x1c") {
+        return Some(binary(&format!("7-zip archive data, version {}.{}", byte(6), byte(7)), "application/x-7z-compressed"));
+    }
+    // Universal Mach-O files begin alike, but have few parts where a class has its version.
+    if data.starts_with(b"\xca\xfe\xba\xbe") && be32(data, 4) > 30 {
+        let (minor, major) = (u16::from_be_bytes([byte(4), byte(5)]), u16::from_be_bytes([byte(6), byte(7)]));
+        let java = match major {
+            45..=52 => format!(" (Java 1.{})", major - 44),
+            53.. => format!(" (Java SE {})", major - 44),
+            _ => String::new(),
+        };
+        return Some(binary(&format!("compiled Java class data, version {major}.{minor}{java}"), "application/x-java-applet"));
+    }
+    if data.starts_with(b"dex\n") && byte(7) == 0 {
+        let version = show(data.get(4..7).unwrap_or_default()).into_owned();
+        return Some(binary(&format!("Dalvik dex file version {version}"), "application/octet-stream"));
+    }
+    if data.starts_with(b"ID3") {
+        return Some(binary(&format!("Audio file with ID3 version 2.{}.{}", byte(3), byte(4)), "audio/mpeg"));
+    }
+    if data.starts_with(b"RIFF") && data.get(8..12) == Some(b"WEBP") {
+        return Some(binary("RIFF (little-endian) data, Web/P image", "image/webp"));
+    }
+    if data.starts_with(b"RIFF") && data.get(8..16) == Some(b"WAVEfmt ") && le16(data, 20) == 1 {
+        let channels = match le16(data, 22) {
+            1 => "mono".to_owned(),
+            2 => "stereo".to_owned(),
+            other => format!("{other} channels"),
+        };
+        let rate = u32::from(le16(data, 24)) | u32::from(le16(data, 26)) << 16;
+        let text = format!("RIFF (little-endian) data, WAVE audio, Microsoft PCM, {} bit, {channels} {rate} Hz", le16(data, 34));
+        return Some(binary(&text, "audio/x-wav"));
+    }
+    None
 }
 
 fn text_kind(data: &[u8]) -> Description {
@@ -222,7 +326,7 @@ fn text_kind(data: &[u8]) -> Description {
             _ => script(&format!("a {line} script"), "text/plain"),
         };
     }
-    if matches!(head.first(), Some(b'{' | b'[')) && jaq_json::read::parse_single(data).is_ok() {
+    if matches!(head.first(), Some(b'{' | b'[')) && crate::text::jq::is_json(data) {
         return ("JSON text data".to_string(), "application/json".to_string(), charset.to_string());
     }
     let lower = head[..head.len().min(64)].to_ascii_lowercase();

@@ -40,7 +40,7 @@ fn stat(path: &[u8], follow: bool) -> std::io::Result<sys::Stat> {
     if follow { sys::stat(&path, true).or_else(|_| sys::stat(&path, false)) } else { sys::stat(&path, false) }
 }
 
-/// `find`.
+/// Runs `find`.
 pub fn find(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let mut options = parse::Options::new();

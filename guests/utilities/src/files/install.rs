@@ -31,7 +31,7 @@ const SPEC: Spec = Spec {
     help: "[OPTION]... [-T] SOURCE DEST",
 };
 
-/// `install`.
+/// Runs `install`.
 pub fn main(args: Args) -> Outcome {
     let mut given = options::parse(args, &SPEC)?;
     let mode = match given.value('m') {

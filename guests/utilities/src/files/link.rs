@@ -6,7 +6,7 @@ use crate::options::{self, Spec};
 use crate::program::{self, Args, Outcome, fail, missing_operand};
 use crate::quote;
 
-/// `link`.
+/// Runs `link`.
 pub fn link(args: Args) -> Outcome {
     let given = options::parse(args, &Spec { short: "", long: &[], help: "FILE1 FILE2" })?;
     let [from, to] = given.operands.as_slice() else {
@@ -21,7 +21,7 @@ pub fn link(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `unlink`.
+/// Runs `unlink`.
 pub fn unlink(args: Args) -> Outcome {
     let given = options::parse(args, &Spec { short: "", long: &[], help: "FILE" })?;
     let [file] = given.operands.as_slice() else {

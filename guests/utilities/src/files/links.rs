@@ -20,7 +20,7 @@ pub struct Target {
     pub into: bool,
 }
 
-/// Whether the path leads to a directory.
+/// Returns whether the path leads to a directory.
 pub fn is_directory(path: &Path) -> bool {
     sys::stat(path, true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFDIR)
 }
@@ -68,7 +68,7 @@ pub fn target(given: &Given, keep_link: bool) -> Result<Target, i32> {
 }
 
 impl Target {
-    /// The name a source gets.
+    /// Returns the name a source gets.
     pub fn path_for(&self, source: &Path) -> PathBuf {
         if self.into { join(&self.place, &base(source)) } else { self.place.clone() }
     }
@@ -104,7 +104,7 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// What `-b`, `--backup[=CONTROL]` (letter `B`) and `-S` ask for.
+    /// Parses `-b`, `--backup[=CONTROL]` (letter `B`) and `-S`.
     pub fn from_options(given: &Given) -> Result<Self, i32> {
         if !(given.has('b') || given.has('B') || given.has('S')) {
             return Ok(Self::None);
@@ -131,7 +131,7 @@ impl Backup {
         })
     }
 
-    /// Moves an existing file out of the way; tells where to.
+    /// Moves an existing file out of the way; returns its new name.
     pub fn make(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let numbered = |number: u64| PathBuf::from(os([bytes(path.as_os_str()), format!(".~{number}~").as_bytes()].concat()));
         let simple = |suffix: &OsString| PathBuf::from(os([bytes(path.as_os_str()), bytes(suffix)].concat()));
@@ -168,7 +168,7 @@ const SPEC: Spec = Spec {
     help: "[OPTION]... [-T] TARGET LINK_NAME",
 };
 
-/// `ln`.
+/// Runs `ln`.
 pub fn ln(args: Args) -> Outcome {
     let mut given = options::parse(args, &SPEC)?;
     if given.has('r') && !given.has('s') {

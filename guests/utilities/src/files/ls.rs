@@ -157,18 +157,18 @@ struct Entry {
     target: Option<(OsString, Option<Stat>)>,
 }
 
-/// `ls`.
+/// Runs `ls`.
 pub fn ls(args: Args) -> Outcome {
     let default = if sys::is_terminal(1) { Format::Vertical } else { Format::Single };
     main(args, default, false)
 }
 
-/// `dir`.
+/// Runs `dir`.
 pub fn dir(args: Args) -> Outcome {
     main(args, Format::Vertical, true)
 }
 
-/// `vdir`.
+/// Runs `vdir`.
 pub fn vdir(args: Args) -> Outcome {
     main(args, Format::Long, true)
 }
@@ -581,7 +581,7 @@ fn look_through(entry: &mut Entry) {
     }
 }
 
-/// A pattern of `--ignore` or `--hide`.
+/// Returns a pattern of `--ignore` or `--hide`.
 fn hiding(pattern: &OsStr) -> Fnmatch {
     Fnmatch::with(bytes(pattern), pattern::Options { period: true, ..pattern::Options::default() })
 }

@@ -9,7 +9,7 @@ use crate::options::{self, May, Needs, No, Spec};
 use crate::program::{self, Args, Outcome, Output, bytes, fail, missing_operand, os, warn};
 use crate::quote;
 
-/// `mkdir`.
+/// Runs `mkdir`.
 pub fn mkdir(args: Args) -> Outcome {
     let spec = Spec {
         short: "m:pvZ",
@@ -84,7 +84,7 @@ pub fn make_parents(path: &Path, verbose: bool, out: &mut Output) -> Result<bool
     Ok(made)
 }
 
-/// `rmdir`.
+/// Runs `rmdir`.
 pub fn rmdir(args: Args) -> Outcome {
     let spec = Spec {
         short: "pv",
@@ -123,7 +123,7 @@ pub fn rmdir(args: Args) -> Outcome {
     Ok(status)
 }
 
-/// The last part of a path, as a path of its own.
+/// Returns the last part of a path, as a path of its own.
 pub fn base(path: &Path) -> PathBuf {
     PathBuf::from(os(last_component(bytes(path.as_os_str())).to_vec()))
 }

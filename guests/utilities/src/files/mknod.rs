@@ -8,7 +8,7 @@ use crate::options::{self, May, Needs, Spec};
 use crate::program::{self, Args, Outcome, bytes, fail, missing_operand, usage, warn};
 use crate::quote;
 
-/// The permissions that `-m` asks of a new node: with the mask left out only when they were asked for.
+/// Returns the permissions that `-m` asks of a new node: with the mask left out only when they were asked for.
 fn node_mode(given: &options::Given) -> Result<Option<u32>, i32> {
     let Some(text) = given.value('m') else { return Ok(None) };
     let text = text.to_string_lossy();
@@ -22,7 +22,7 @@ fn make_fifo(path: &Path, mode: Option<u32>) -> io::Result<()> {
     mode.map_or(Ok(()), |mode| sys::chmod(path, true, mode))
 }
 
-/// `mkfifo`.
+/// Runs `mkfifo`.
 pub fn mkfifo(args: Args) -> Outcome {
     let spec = Spec { short: "m:Z", long: &[("mode", Needs, 'm'), ("context", May, 'Z')], help: "[OPTION]... NAME..." };
     let given = options::parse(args, &spec)?;
@@ -40,7 +40,7 @@ pub fn mkfifo(args: Args) -> Outcome {
     Ok(status)
 }
 
-/// `mknod`: the sandbox has no devices to name, but pipes.
+/// Runs `mknod`: the sandbox has no devices to name, but pipes.
 pub fn mknod(args: Args) -> Outcome {
     let spec =
         Spec { short: "m:Z", long: &[("mode", Needs, 'm'), ("context", May, 'Z')], help: "[OPTION]... NAME TYPE [MAJOR MINOR]" };

@@ -10,14 +10,14 @@ use crate::options::{self, May, Needs, No, Spec};
 use crate::program::{Args, Descriptor, Outcome, Output, bytes, fail, os, usage};
 use crate::quote;
 
-/// Letters for names nobody can guess twice.
+/// Letters for unpredictable names.
 fn random_letters(count: usize, attempt: u64) -> Vec<u8> {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let mut random = crate::text::shuf::Random::from_system(attempt);
     (0..count).map(|_| LETTERS[random.below(LETTERS.len() as u64) as usize]).collect()
 }
 
-/// `mktemp`.
+/// Runs `mktemp`.
 pub fn mktemp(args: Args) -> Outcome {
     let spec = Spec {
         short: "dp:qtuV",

@@ -43,7 +43,7 @@ impl Change {
         Some(Self::Symbolic(clauses))
     }
 
-    /// The permissions after the change; `umask` limits clauses that name nobody.
+    /// Returns the permissions after the change; `umask` limits clauses without `u`, `g`, `o` or `a`.
     pub fn apply(&self, old: u32, is_directory: bool, umask: u32) -> u32 {
         match self {
             Self::Octal { mode, explicit } => {
@@ -55,7 +55,7 @@ impl Change {
     }
 }
 
-/// The permissions that a mode makes of `old`, whatever the file creation mask is; `None` when it is not a mode.
+/// Returns the permissions `old` as changed by a mode, whatever the file creation mask is; `None` when it is not a mode.
 pub fn parse(text: &str, old: u32) -> Option<u32> {
     Change::parse(text).map(|change| change.apply(old, false, 0))
 }
@@ -154,7 +154,7 @@ impl Clause {
     }
 }
 
-/// `rwxr-xr-x`.
+/// Returns `rwxr-xr-x`.
 pub fn permissions(mode: u32) -> String {
     let mut text = String::with_capacity(9);
     for (shift, special, letter) in [(6, 0o4000, 's'), (3, 0o2000, 's'), (0, 0o1000, 't')] {
@@ -171,7 +171,7 @@ pub fn permissions(mode: u32) -> String {
     text
 }
 
-/// `drwxr-xr-x`.
+/// Returns `drwxr-xr-x`.
 pub fn long(mode: u32) -> String {
     let letter = match mode & S_IFMT {
         S_IFDIR => 'd',
@@ -186,7 +186,7 @@ pub fn long(mode: u32) -> String {
     format!("{letter}{}", permissions(mode))
 }
 
-/// What kind of file it is, in words.
+/// Returns the type of a file in words.
 pub fn kind(stat: &Stat) -> &'static str {
     match stat.kind() {
         S_IFDIR => "directory",
@@ -206,7 +206,7 @@ pub fn allocated(stat: &Stat) -> u64 {
     if stat.kind() == S_IFLNK { 0 } else { stat.blocks() * 512 }
 }
 
-/// The file creation mask, looked at without changing it.
+/// Returns the file creation mask, looked at without changing it.
 pub fn umask() -> u32 {
     let mask = sys::umask(0);
     let _ = sys::umask(mask);

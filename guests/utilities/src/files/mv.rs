@@ -37,7 +37,7 @@ struct Job {
     out: Output,
 }
 
-/// `mv`.
+/// Runs `mv`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let target = target(&given, false)?;
@@ -146,6 +146,9 @@ impl Job {
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => self.across(&path, &destination, is_directory),
+            Err(error) if below_a_file(&destination) => {
+                self.complain(format!("cannot stat {}: {}", quote::always(&destination), sys::message(&error)))
+            }
             Err(error) => self.complain(format!(
                 "cannot move {} to {}: {}",
                 quote::always(shown),
@@ -171,8 +174,13 @@ impl Job {
     }
 }
 
-/// Whether the destination lies below the source.
+/// Returns whether the destination lies below the source.
 fn inside(source: &Path, destination: &Path) -> bool {
     let Ok(source) = resolve(source, Must::Exist, true) else { return false };
     resolve(destination, Must::Nothing, true).is_ok_and(|destination| destination != source && destination.starts_with(&source))
+}
+
+/// Returns whether what should be the path's directory is a file.
+fn below_a_file(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotADirectory)
 }

@@ -6,7 +6,7 @@ use crate::uutils;
 
 const SPEC: Spec = Spec { short: "+pP", long: &[("portability", No, 'x')], help: "" };
 
-/// `pathchk`.
+/// Runs `pathchk`.
 pub fn main(args: Args) -> Outcome {
     uutils::run(args, "pathchk", &SPEC, uu_pathchk::uumain)
 }

@@ -23,7 +23,7 @@ pub enum Must {
 /// Links followed before giving up, as Linux does.
 const MOST_LINKS: u32 = 40;
 
-/// The absolute path without links, `.` and `..`; with `follow` off only the dots go.
+/// Returns the absolute path without links, `.` and `..`; with `follow` off only the dots go.
 pub fn resolve(path: &Path, must: Must, follow: bool) -> io::Result<PathBuf> {
     let text = bytes(path.as_os_str());
     if text.is_empty() {
@@ -101,7 +101,7 @@ fn joined(parts: &[Vec<u8>]) -> PathBuf {
     PathBuf::from(os(path))
 }
 
-/// The way from one absolute path to another.
+/// Returns the way from one absolute path to another.
 pub fn relative(from: &Path, to: &Path) -> OsString {
     let (from, to) = (parts(bytes(from.as_os_str())), parts(bytes(to.as_os_str())));
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
@@ -110,7 +110,7 @@ pub fn relative(from: &Path, to: &Path) -> OsString {
     if words.is_empty() { ".".into() } else { os(words.join(&b'/')) }
 }
 
-/// `readlink`.
+/// Runs `readlink`.
 pub fn readlink(args: Args) -> Outcome {
     let spec = Spec {
         short: "efmnqsvz",
@@ -167,7 +167,7 @@ pub fn readlink(args: Args) -> Outcome {
     Ok(status)
 }
 
-/// `realpath`.
+/// Runs `realpath`.
 pub fn realpath(args: Args) -> Outcome {
     let spec = Spec {
         short: "emqszLP",

@@ -6,7 +6,7 @@ use crate::files::paths::{Must, resolve};
 use crate::options::{self, No, Spec};
 use crate::program::{self, Args, Outcome, Output, bytes, fail};
 
-/// `pwd`.
+/// Runs `pwd`.
 pub fn pwd(args: Args) -> Outcome {
     let spec = Spec { short: "LP", long: &[("logical", No, 'L'), ("physical", No, 'P')], help: "[OPTION]..." };
     let given = options::parse(args, &spec)?;

@@ -49,7 +49,7 @@ struct Job {
     out: Output,
 }
 
-/// `rm`.
+/// Runs `rm`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut job = Job {

@@ -19,7 +19,7 @@ const SPEC: Spec = Spec {
     help: "",
 };
 
-/// `shred`.
+/// Runs `shred`.
 pub fn main(args: Args) -> Outcome {
     uutils::run(args, "shred", &SPEC, uu_shred::uumain)
 }

@@ -34,7 +34,7 @@ const TERSE: &str = "%n %s %b %f %u %g %D %i %h %t %T %X %Y %Z %W %o\n";
 const SYSTEM: &str = "  File: \"%n\"\n    ID: %-8i Namelen: %-7l Type: %T\nBlock size: %-10s Fundamental block size: %S\nBlocks: Total: %-10b Free: %-10f Available: %a\nInodes: Total: %-10c Free: %d\n";
 const SYSTEM_TERSE: &str = "%n %i %l %t %s %S %b %f %a %c %d\n";
 
-/// `stat`.
+/// Runs `stat`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     if given.operands.is_empty() {
@@ -248,7 +248,7 @@ impl Job {
         }
     }
 
-    /// The known attributes of the only file system: its names and blocks, not its size.
+    /// Returns the known attributes of the only file system: its names and blocks, not its size.
     fn system_value(&self, letter: u8, file: &OsStr) -> Value {
         let number = |value: u64| Value::Number(value.to_string());
         match letter {

@@ -6,7 +6,7 @@ use crate::options::{self, No, Spec};
 use crate::program::{self, Args, Outcome, fail};
 use crate::quote;
 
-/// `sync`: the host commits when the command ends.
+/// Runs `sync`: the host commits when the command ends.
 pub fn sync(args: Args) -> Outcome {
     let spec = Spec { short: "df", long: &[("data", No, 'd'), ("file-system", No, 'f')], help: "[OPTION] [FILE]..." };
     let given = options::parse(args, &spec)?;

@@ -10,7 +10,7 @@ use sys::stat::{S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFREG};
 use crate::program::{Args, Outcome, bytes, set_failure, warn};
 use crate::quote;
 
-/// `[`: like `test`, with a closing bracket.
+/// Runs `[`: like `test`, with a closing bracket.
 pub fn bracket(mut args: Args) -> Outcome {
     set_failure(2);
     if args.len() > 1 && args.last().is_none_or(|last| last != "]") || args.len() == 1 {
@@ -21,7 +21,7 @@ pub fn bracket(mut args: Args) -> Outcome {
     test(args)
 }
 
-/// `test`.
+/// Runs `test`.
 pub fn test(args: Args) -> Outcome {
     set_failure(2);
     let words: Vec<OsString> = args.into_iter().skip(1).collect();

@@ -1,4 +1,4 @@
-//! `touch`: times of files, now or as told.
+//! `touch`: sets times of files to now or to a given time.
 
 use std::io;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn stamps(access: Option<i64>, modification: Option<i64>) -> Timestamps {
     Timestamps { last_access: time(access), last_modification: time(modification) }
 }
 
-/// `touch`.
+/// Runs `touch`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let (mut access, mut modification) = (given.has('a'), given.has('m'));

@@ -38,7 +38,7 @@ const LONG: &[Long] = &[
     ("version", Value::No, '\u{6}'),
 ];
 
-/// `tree`.
+/// Runs `tree`.
 pub fn tree(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "aAdfiFhpsrtuL:P:I:nNCQDgqvxlo:", long: LONG };

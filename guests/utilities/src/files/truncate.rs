@@ -10,7 +10,7 @@ use crate::program::{Args, Descriptor, Outcome, fail, usage, warn};
 use crate::quote;
 use crate::size;
 
-/// `truncate`.
+/// Runs `truncate`.
 pub fn truncate(args: Args) -> Outcome {
     let spec = Spec {
         short: "cor:s:",

@@ -7,7 +7,7 @@ use common::getopt::{self, Item, Spec};
 use crate::command;
 use crate::io::{self, Out};
 
-/// `which`: where a command would be found.
+/// Runs `which`: where a command would be found.
 pub fn which(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "as", long: &[] };

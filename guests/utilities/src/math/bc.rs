@@ -21,7 +21,7 @@ const LONG: &[Long] = &[
     ("help", Value::No, 'h'),
 ];
 
-/// `bc`.
+/// Runs `bc`.
 pub fn bc(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "hilqsvw", long: LONG };

@@ -20,7 +20,7 @@ const HELP: &str = "Usage: dc [OPTION] [file ...]
   -V, --version            output version information and exit
 ";
 
-/// `dc`.
+/// Runs `dc`.
 pub fn dc(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let items = match (Spec { short: "e:f:hV", long: LONG }).parse(&args[1..]) {

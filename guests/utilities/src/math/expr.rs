@@ -8,7 +8,7 @@ use posix_regex::{Regex, Syntax};
 use crate::program::{Args, Outcome, Output, bytes, fail, name, set_failure, usage, utf8};
 use crate::quote;
 
-/// `expr`.
+/// Runs `expr`.
 pub fn main(args: Args) -> Outcome {
     set_failure(2);
     let mut words: Vec<OsString> = args.into_iter().skip(1).collect();
@@ -40,7 +40,7 @@ pub fn main(args: Args) -> Outcome {
 
 type Value = Vec<u8>;
 
-/// The characters of a value: bytes, or what UTF-8 makes of them.
+/// Returns the characters of a value: bytes, or those of UTF-8.
 fn characters(value: &[u8]) -> Vec<&[u8]> {
     if !utf8() {
         return value.chunks(1).collect();
@@ -57,7 +57,7 @@ fn characters(value: &[u8]) -> Vec<&[u8]> {
     out
 }
 
-/// The integer a value is, if it is one.
+/// Returns the integer a value is, if it is one.
 fn integer(value: &[u8]) -> Option<i128> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     (!digits.is_empty() && digits.iter().all(u8::is_ascii_digit)).then_some(())?;
@@ -239,7 +239,7 @@ fn shown(value: Option<i128>) -> Result<Value, i32> {
     value.map(|value| value.to_string().into_bytes()).ok_or_else(|| fail("integer result too large"))
 }
 
-/// What a pattern, anchored at the start, takes: its first group, or how many characters.
+/// Returns the match of a pattern anchored at the start: its first group, or the number of characters.
 fn matched(text: &[u8], pattern: &[u8]) -> Result<Value, i32> {
     // Between ASCII texts bytes match as characters do, and their automaton is far smaller.
     let characters_are_bytes = !utf8() || text.is_ascii() && pattern.is_ascii();

@@ -8,7 +8,7 @@ use crate::{quote, uutils};
 
 const SPEC: Spec = Spec { short: "h", long: &[("exponents", No, 'h')], help: "" };
 
-/// `factor`.
+/// Runs `factor`.
 pub fn main(args: Args) -> Outcome {
     let digits = |word: &OsString| {
         let text = program::bytes(word).trim_ascii_start();

@@ -61,7 +61,7 @@ const SPEC: Spec = Spec {
     help: "[OPTION]... [NUMBER]...",
 };
 
-/// `numfmt`.
+/// Runs `numfmt`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut job = Job {

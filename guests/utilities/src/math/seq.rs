@@ -38,7 +38,7 @@ fn operand(text: &str) -> Option<Operand> {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let plain =
         !(whole.is_empty() && fraction.is_empty()) && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
-    if plain && (-18..=18).contains(&exponent) && whole.len() + fraction.len() <= 30 {
+    if plain && (-18..=18).contains(&exponent) && whole.trim_start_matches('0').len() + fraction.len() <= 30 {
         let places = fraction.len() as i32 - exponent;
         let mut units: i128 = format!("{whole}{fraction}").parse().ok()?;
         if places < 0 {
@@ -64,7 +64,7 @@ fn operand(text: &str) -> Option<Operand> {
     (!value.is_nan()).then_some(Operand::Float(value))
 }
 
-/// `seq`.
+/// Runs `seq`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "+f:s:w",
@@ -82,7 +82,7 @@ pub fn main(args: Args) -> Outcome {
     };
     let read = |text: &str| {
         if text.to_ascii_lowercase().contains("nan") {
-            return Err(usage(format!("invalid 'not-a-number' argument: {}", quote::plain(text))));
+            return Err(usage(format!("invalid ‘not-a-number’ argument: {}", quote::plain(text))));
         }
         operand(text).ok_or_else(|| usage(format!("invalid floating point argument: {}", quote::plain(text))))
     };
@@ -164,7 +164,14 @@ fn exact(first: Decimal, step: Decimal, last: Decimal, separator: &[u8], equal: 
     } else {
         0
     };
-    if places == 0 && step_units == 1 && value >= 0 && width == 0 && !infinite && last_units < i128::from(u64::MAX) {
+    if places == 0
+        && step_units == 1
+        && value >= 0
+        && width == 0
+        && !infinite
+        && !first.negative_zero
+        && last_units < i128::from(u64::MAX)
+    {
         return count_up(value as u64, last_units, separator, out);
     }
     let mut any = false;

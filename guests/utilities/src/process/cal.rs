@@ -34,7 +34,7 @@ struct Style {
     julian: bool,
 }
 
-/// `cal`.
+/// Runs `cal`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let style = Style { monday: given.has('m') && !given.has('s'), julian: given.has('j') };
@@ -161,7 +161,7 @@ fn length(year: i64, month: u32) -> u32 {
     }
 }
 
-/// The day number of the first; before the reform by the old calendar, whose leap years include every century.
+/// Returns the day number of the first; before the reform by the old calendar, whose leap years include every century.
 fn first_day(year: i64, month: u32) -> i64 {
     if (year, month) > REFORM {
         return to_days(year, i64::from(month), 1);

@@ -33,7 +33,7 @@ const SPEC: Spec = Spec {
     help: "[OPTION]... [+FORMAT]",
 };
 
-/// `date`.
+/// Runs `date`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let zone = if given.has('u') { Zone::utc() } else { Zone::local() };

@@ -101,12 +101,18 @@ fn split(text: &[u8]) -> Result<Vec<OsString>, i32> {
                     b'_' => b' ',
                     b'c' if quote_mark.is_none() => break,
                     b'"' | b'#' | b'$' | b'\'' | b'\\' => letter,
+                    b'c' => return Err(fail("'\\c' must not appear in double-quoted -S string")),
                     other => return Err(fail(format!("invalid sequence '\\{}' in -S", char::from(other)))),
                 };
                 word.get_or_insert_default().push(literal);
             }
             (b'$', mark) if mark != Some(b'\'') => {
                 let end = text[at..].iter().position(|&byte| byte == b'}').map(|end| at + end);
+                let is_name = |name: &[u8]| {
+                    name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+                        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+                };
+                let end = end.filter(|end| text.get(at + 1..*end).is_some_and(is_name));
                 let (Some(b'{'), Some(end)) = (text.get(at), end) else {
                     return Err(fail(format!(
                         "only ${{VARNAME}} expansion is supported, error at: {}",
@@ -128,7 +134,7 @@ fn split(text: &[u8]) -> Result<Vec<OsString>, i32> {
     Ok(words)
 }
 
-/// `env`.
+/// Runs `env`.
 pub fn main(args: Args) -> Outcome {
     set_failure(125);
     let given = options::parse(expand_split(args)?, &SPEC)?;
@@ -149,8 +155,8 @@ pub fn main(args: Args) -> Outcome {
     {
         let entry = bytes(first).to_vec();
         match env.iter_mut().find(|known| same(known, &entry[..at])) {
-            Some(known) => *known = entry,
-            None => env.push(entry),
+            Some(known) if at > 0 => *known = entry,
+            _ => env.push(entry),
         }
         operands.remove(0);
     }

@@ -22,7 +22,7 @@ const SPEC: Spec = Spec {
     help: "[options]",
 };
 
-/// `free`.
+/// Runs `free`.
 pub fn free(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let memory =

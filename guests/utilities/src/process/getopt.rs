@@ -41,7 +41,7 @@ struct Parser {
     failed: bool,
 }
 
-/// `getopt`.
+/// Runs `getopt`.
 pub fn main(args: Args) -> Outcome {
     program::set_failure(2);
     // Without options of its own it is the old one, which does not quote.
@@ -96,7 +96,7 @@ fn long_option(name: &[u8]) -> (Vec<u8>, Value) {
     }
 }
 
-/// In single quotes; a C shell also minds `!` and line ends.
+/// Returns a text in single quotes; a C shell also interprets `!` and line ends.
 fn quoted(text: &[u8], shell: Option<&[u8]>) -> Vec<u8> {
     let c_shell = matches!(shell, Some(b"csh" | b"tcsh"));
     let mut out = vec![b'\''];
@@ -192,7 +192,7 @@ impl Parser {
         }
     }
 
-    /// The long option that `text` (without dashes) names or begins, or what is wrong with it.
+    /// Returns the long option that `text` (without dashes) names or begins, or what is wrong with it.
     fn find(&self, text: &[u8]) -> Result<(Vec<u8>, Value), Vec<String>> {
         let name = text.split(|&byte| byte == b'=').next().unwrap_or_default();
         if let Some(exact) = self.long.iter().find(|(known, _)| known == name) {

@@ -5,7 +5,7 @@ use crate::options::{self, No, Spec};
 use crate::program::{Args, Outcome, Output, fail};
 use crate::quote;
 
-/// `whoami`.
+/// Runs `whoami`.
 pub fn whoami(args: Args) -> Outcome {
     options::none(args, "[OPTION]...")?;
     let [uid, _] = sys::user_ids();
@@ -15,7 +15,7 @@ pub fn whoami(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `logname`.
+/// Runs `logname`.
 pub fn logname(args: Args) -> Outcome {
     options::none(args, "[OPTION]")?;
     let [uid, _] = sys::user_ids();
@@ -23,7 +23,7 @@ pub fn logname(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `groups`.
+/// Runs `groups`.
 pub fn groups(args: Args) -> Outcome {
     let given = options::parse(args, &Spec { short: "", long: &[], help: "[OPTION]... [USERNAME]..." })?;
     let names = Accounts::read();
@@ -46,7 +46,7 @@ pub fn groups(args: Args) -> Outcome {
     Ok(status)
 }
 
-/// `id`.
+/// Runs `id`.
 pub fn id(args: Args) -> Outcome {
     let spec = Spec {
         short: "agnruzGZ",

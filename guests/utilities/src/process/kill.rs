@@ -13,7 +13,7 @@ const NAMES: [&str; 32] = [
     "SYS",
 ];
 
-/// The number behind a signal's name or number; 0 asks only whether a process is there.
+/// Returns the number behind a signal's name or number; 0 asks only whether a process is there.
 pub fn signal_number(text: &str) -> Option<u32> {
     if let Ok(number) = text.parse::<u32>() {
         // An exit status above 128 names the signal behind it.
@@ -35,14 +35,14 @@ pub fn signal_number(text: &str) -> Option<u32> {
     })
 }
 
-/// The name of a signal, without `SIG`.
+/// Returns the name of a signal, without `SIG`.
 pub fn signal_name(number: u32) -> Option<String> {
     NAMES.get(number as usize).map(|name| (*name).to_owned()).or_else(|| {
         (34..=64).contains(&number).then(|| if number == 34 { "RTMIN".into() } else { format!("RTMIN+{}", number - 34) })
     })
 }
 
-/// `kill`.
+/// Runs `kill`.
 pub fn main(args: Args) -> Outcome {
     let mut words: Vec<OsString> = args.into_iter().skip(1).collect();
     let mut signal = Signal::TERM.number().into();

@@ -30,7 +30,7 @@ const SPEC: Spec = Spec {
     help: "[OPTION...] NAME\n  or:  locale [OPTION...] [-a|-m]",
 };
 
-/// `locale`.
+/// Runs `locale`.
 pub fn locale(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut out = Output::new();

@@ -5,7 +5,7 @@ use crate::options::{self, Needs, Spec};
 use crate::program::{Args, Outcome, Output, fail, set_failure, usage};
 use crate::quote;
 
-/// `nice`.
+/// Runs `nice`.
 pub fn nice(mut args: Args) -> Outcome {
     set_failure(125);
     // `nice -5 command`: the old spelling.

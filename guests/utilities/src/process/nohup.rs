@@ -6,7 +6,7 @@ use crate::command::become_program;
 use crate::options::{self, Spec};
 use crate::program::{Args, Descriptor, Outcome, fail, set_failure, usage, warn};
 
-/// `nohup`.
+/// Runs `nohup`.
 pub fn nohup(args: Args) -> Outcome {
     set_failure(125);
     let given = options::parse(args, &Spec { short: "+", long: &[], help: "COMMAND [ARG]..." })?;

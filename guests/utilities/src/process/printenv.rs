@@ -3,7 +3,7 @@
 use crate::options::{self, No, Spec};
 use crate::program::{self, Args, Outcome, Output, bytes};
 
-/// `printenv`.
+/// Runs `printenv`.
 pub fn printenv(args: Args) -> Outcome {
     program::set_failure(2);
     let spec = Spec { short: "+0", long: &[("null", No, '0')], help: "[OPTION]... [VARIABLE]..." };

@@ -4,7 +4,7 @@ use crate::command::become_program;
 use crate::options::{self, No, Spec};
 use crate::program::{Args, Outcome, usage};
 
-/// `setsid`.
+/// Runs `setsid`.
 pub fn setsid(args: Args) -> Outcome {
     let spec = Spec {
         short: "+cfw",

@@ -6,7 +6,7 @@ use crate::options::{self, Spec};
 use crate::program::{self, Args, Outcome, missing_operand};
 use crate::quote;
 
-/// A time span such as `1.5m`; `None` when it is none.
+/// Returns a time span such as `1.5m`; `None` when it is none.
 pub fn duration(text: &str) -> Option<Duration> {
     let (number, scale) = match text.char_indices().next_back()? {
         (at, 's') => (&text[..at], 1.0),
@@ -30,7 +30,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(u32::MAX.into())))
 }
 
-/// `sleep`.
+/// Runs `sleep`.
 pub fn sleep(args: Args) -> Outcome {
     let given = options::parse(args, &Spec { short: "", long: &[], help: "NUMBER[SUFFIX]..." })?;
     if given.operands.is_empty() {

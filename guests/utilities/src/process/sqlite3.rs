@@ -12,7 +12,7 @@ use crate::command;
 
 const SHELL: &str = include_str!("sqlite3/shell.py");
 
-/// `sqlite3`.
+/// Runs `sqlite3`.
 pub fn sqlite3(args: Vec<OsString>) -> i32 {
     let mut command: Vec<Vec<u8>> = ["python3", "-I", "-S", "-c", SHELL].map(|text| text.as_bytes().to_vec()).to_vec();
     command.extend(getopt::bytes(args).into_iter().skip(1));

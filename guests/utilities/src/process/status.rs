@@ -2,12 +2,12 @@
 
 use crate::program::{Args, Outcome};
 
-/// `true`.
+/// Runs `true`.
 pub fn r#true(_: Args) -> Outcome {
     Ok(0)
 }
 
-/// `false`.
+/// Runs `false`.
 pub fn r#false(_: Args) -> Outcome {
     Ok(1)
 }

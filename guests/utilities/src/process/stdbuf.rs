@@ -4,7 +4,7 @@ use crate::command::become_program;
 use crate::options::{self, Needs, Spec};
 use crate::program::{Args, Outcome, set_failure, usage};
 
-/// `stdbuf`.
+/// Runs `stdbuf`.
 pub fn stdbuf(args: Args) -> Outcome {
     set_failure(125);
     let spec = Spec {

@@ -7,7 +7,7 @@ use common::getopt::{self, Item, Spec};
 use crate::command;
 use crate::io::show;
 
-/// `time`: runs a command and says how long it took.
+/// Runs `time`: runs a command and prints how long it took.
 pub fn time(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "+pvf:o:aq", long: &[("portability", getopt::Value::No, 'p'), ("verbose", getopt::Value::No, 'v')] };

@@ -16,7 +16,7 @@ use crate::quote;
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// `timeout`.
+/// Runs `timeout`.
 pub fn main(args: Args) -> Outcome {
     set_failure(125);
     let spec = Spec {
@@ -120,7 +120,7 @@ impl Watch {
         }
     }
 
-    /// How the child ended, or `None` when the limit came first.
+    /// Returns how the child ended, or `None` when the limit came first.
     fn wait(&self, limit: Option<Duration>) -> Option<WaitStatus> {
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut pause = SHORTEST;

@@ -14,7 +14,7 @@ const SPEC: Spec = Spec {
 /// Status when the tool cannot be called: no such tool, or arguments that it does not take.
 const NOT_CALLED: i32 = 2;
 
-/// `tool`.
+/// Runs `tool`.
 pub fn main(args: Args) -> Outcome {
     set_failure(NOT_CALLED);
     let given = options::parse(args, &SPEC)?;

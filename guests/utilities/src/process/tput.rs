@@ -7,7 +7,7 @@ use common::number;
 
 use crate::io::{self, Out, show};
 
-/// `clear`: an empty screen.
+/// Runs `clear`: an empty screen.
 pub fn clear(_args: Vec<OsString>) -> i32 {
     let mut out = Out::new("clear", 1);
     out.put(b"\x1b[H\x1b[2J\x1b[3J");
@@ -15,7 +15,7 @@ pub fn clear(_args: Vec<OsString>) -> i32 {
     0
 }
 
-/// `reset`: a terminal as it is when it has just been switched on.
+/// Runs `reset`: a terminal as it is when it has just been switched on.
 pub fn reset(_args: Vec<OsString>) -> i32 {
     let mut out = Out::new("reset", 1);
     out.put(RESET.as_bytes());
@@ -26,7 +26,7 @@ pub fn reset(_args: Vec<OsString>) -> i32 {
 /// What `reset` sends: the full reset of an xterm, and its modes one by one.
 const RESET: &str = "\x1bc\x1b]104\x07\x1b[!p\x1b[?3;4l\x1b[4l\x1b>";
 
-/// `tput`: the few capabilities that scripts ask for.
+/// Runs `tput`: the few capabilities that scripts ask for.
 pub fn tput(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let mut words = args[1..].iter();

@@ -7,7 +7,7 @@ use crate::quote;
 /// The machine's name.
 pub const HOST: &str = "sandlite";
 
-/// `uname`.
+/// Runs `uname`.
 pub fn uname(args: Args) -> Outcome {
     let spec = Spec {
         short: "asnrvmpio",
@@ -52,14 +52,14 @@ pub fn uname(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `arch`.
+/// Runs `arch`.
 pub fn arch(args: Args) -> Outcome {
     options::none(args, "[OPTION]...")?;
     Output::new().text("x86_64\n");
     Ok(0)
 }
 
-/// `hostname`.
+/// Runs `hostname`.
 pub fn hostname(args: Args) -> Outcome {
     let spec = Spec {
         short: "afsidIA",
@@ -88,14 +88,14 @@ pub fn hostname(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `hostid`.
+/// Runs `hostid`.
 pub fn hostid(args: Args) -> Outcome {
     options::none(args, "[OPTION]")?;
     Output::new().text("007f0100\n");
     Ok(0)
 }
 
-/// `nproc`: a guest runs on one thread.
+/// Runs `nproc`: a guest runs on one thread.
 pub fn nproc(args: Args) -> Outcome {
     let spec = Spec { short: "", long: &[("all", No, 'a'), ("ignore", Needs, 'i')], help: "[OPTION]..." };
     let given = options::parse(args, &spec)?;

@@ -32,7 +32,7 @@ const NAMESPACES: [(&str, u128); 4] = [
 /// Tenths of a microsecond from the calendar of 1582 to 1970.
 const SINCE_1582: i128 = 0x01b2_1dd2_1381_4000;
 
-/// `uuidgen`.
+/// Runs `uuidgen`.
 pub fn uuidgen(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     if let Some(operand) = given.operands.first() {
@@ -82,7 +82,7 @@ fn hex(text: &[u8]) -> Option<Vec<u8>> {
     text.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-// A random node with the bit that says that it is none.
+// A random node with the bit that marks it as not an address.
 fn from_time(random: &mut Random) -> u128 {
     let ticks = (sys::now_ns() / 100 + SINCE_1582) as u128;
     let (low, middle, high) = (ticks & 0xffff_ffff, ticks >> 32 & 0xffff, ticks >> 48 & 0xfff);

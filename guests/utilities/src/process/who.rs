@@ -4,13 +4,13 @@ use crate::options::{self, No, Spec};
 use crate::program::{self, Args, Outcome, Output, usage};
 use crate::quote;
 
-/// `users`: nobody is logged in to a sandbox.
+/// Runs `users`: no user is logged in to a sandbox.
 pub fn users(args: Args) -> Outcome {
     let given = options::parse(args, &Spec { short: "", long: &[], help: "[OPTION]... [FILE]" })?;
     given.operands.get(1).map_or(Ok(0), |extra| Err(program::extra_operand(extra)))
 }
 
-/// `who`.
+/// Runs `who`.
 pub fn who(args: Args) -> Outcome {
     let spec = Spec {
         short: "abdlmpqrstuwHT",
@@ -28,7 +28,7 @@ pub fn who(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// `tty`.
+/// Runs `tty`.
 pub fn tty(args: Args) -> Outcome {
     program::set_failure(2);
     let spec = Spec { short: "s", long: &[("silent", No, 's'), ("quiet", No, 's')], help: "[OPTION]..." };
@@ -43,7 +43,7 @@ pub fn tty(args: Args) -> Outcome {
     Ok(i32::from(!terminal))
 }
 
-/// `uptime`: of the sandbox, as far as its clocks tell.
+/// Runs `uptime`: of the sandbox, as far as its clocks tell.
 pub fn uptime(args: Args) -> Outcome {
     let spec = Spec { short: "ps", long: &[("pretty", No, 'p'), ("since", No, 's')], help: "[OPTION]..." };
     let given = options::parse(args, &spec)?;

@@ -57,7 +57,7 @@ struct Word {
     ends_line: bool,
 }
 
-/// `xargs`.
+/// Runs `xargs`.
 pub fn xargs(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let options = match SPEC.parse(&args[1..]).map_err(usage).and_then(configure) {
@@ -225,7 +225,7 @@ fn delimited(text: &[u8], delimiter: u8) -> Vec<Word> {
     words
 }
 
-/// Words with quotes and backslashes; whole lines for `-I`. The second value says what is wrong with the rest.
+/// Words with quotes and backslashes; whole lines for `-I`. The second value is the error in the rest.
 fn quoted(text: &[u8], lines: bool, eof: Option<&[u8]>) -> (Vec<Word>, Option<String>) {
     let mut words: Vec<Word> = Vec::new();
     let mut current: Option<Vec<u8>> = None;
@@ -299,7 +299,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// `-I`: one command for each line.
+    /// Runs `-I`: one command for each line.
     fn each(&mut self, words: &[Word]) -> Result<(), i32> {
         let options = self.options;
         let mark = options.replace.clone().unwrap_or_default();

@@ -14,6 +14,7 @@ mod substitute;
 mod value;
 
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
 use common::getopt::{self, Item, Long, Spec, Value};
 
@@ -36,7 +37,14 @@ const SPEC: Spec = Spec { short: "+F:v:f:e:W:PVbcrS", long: LONG };
 
 const USAGE: &str = "usage: awk [-F value] [-v var=value] [--] 'program text' [file ...]\n       awk [-F value] [-v var=value] -f program-file [--] [file ...]";
 
-/// `awk`.
+static SOURCE: OnceLock<String> = OnceLock::new();
+
+/// Returns what messages call the program: its file, if it is in one.
+fn source_name() -> &'static str {
+    SOURCE.get().map_or("cmd. line", String::as_str)
+}
+
+/// Runs `awk`.
 pub fn awk(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let items = match SPEC.parse(&args[1..]) {
@@ -71,6 +79,10 @@ pub fn awk(args: Vec<OsString>) -> i32 {
             }
             Item::Opt('f', value) => {
                 let name = value.unwrap_or_default();
+                // Of several files the messages count all lines.
+                if !given {
+                    let _ = SOURCE.set(show(&name).into_owned());
+                }
                 match io::read_all(&name) {
                     Ok(text) => source.extend_from_slice(&text),
                     Err(error) => {
@@ -106,7 +118,7 @@ pub fn awk(args: Vec<OsString>) -> i32 {
     }
 }
 
-/// Whether an operand is `name=value`.
+/// Returns whether an operand is `name=value`.
 fn is_assignment(operand: &[u8]) -> bool {
     let Some(at) = memchr::memchr(b'=', operand) else { return false };
     let name = &operand[..at];

@@ -23,7 +23,7 @@ const SPEC: Spec = Spec {
     help: "",
 };
 
-/// `basenc`.
+/// Runs `basenc`.
 pub fn main(args: Args) -> Outcome {
     uutils::run(args, "basenc", &SPEC, uu_basenc::uumain)
 }

@@ -33,7 +33,7 @@ struct Decoration {
     middle: bool,
 }
 
-/// `cat`.
+/// Runs `cat`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut style = Decoration::default();

@@ -27,7 +27,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The name in `--tag` lines.
+    /// Returns the name in `--tag` lines.
     fn tag(self, bits: usize) -> String {
         match self {
             Self::Md5 => "MD5".into(),
@@ -89,7 +89,7 @@ impl Hasher {
     }
 }
 
-/// The checksum of a file, in hexadecimal.
+/// Returns the checksum of a file, in hexadecimal.
 fn digest(file: &OsStr, algorithm: Algorithm, bits: usize) -> io::Result<String> {
     let mut input = open(file)?;
     let mut hasher = Hasher::new(algorithm, bits);

@@ -24,7 +24,7 @@ fn usage(message: &str) -> i32 {
     2
 }
 
-/// `cmp`.
+/// Runs `cmp`.
 pub fn cmp(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let items = match SPEC.parse(&args[1..]) {

@@ -21,7 +21,7 @@ const LONG: &[Long] = &[
     ("keep-empty-lines", Value::No, 'L'),
 ];
 
-/// `column`.
+/// Runs `column`.
 pub fn column(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "c:dJLN:no:R:s:tx", long: LONG };

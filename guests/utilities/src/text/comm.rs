@@ -14,7 +14,7 @@ struct Side {
     disorder: bool,
 }
 
-/// `comm`.
+/// Runs `comm`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "123z",
@@ -30,6 +30,10 @@ pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &spec)?;
     if let Some(extra) = given.operands.get(2) {
         return Err(extra_operand(extra));
+    }
+    let delimiters = given.options.iter().filter(|(letter, _)| *letter == 'o').map(|(_, value)| value);
+    if delimiters.clone().any(|other| delimiters.clone().next() != Some(other)) {
+        return Err(fail("multiple output delimiters specified"));
     }
     let [first, second] = given.operands.as_slice() else { return Err(missing_operand(given.operands.last())) };
     let end = if given.has('z') { 0 } else { b'\n' };

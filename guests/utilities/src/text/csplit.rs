@@ -26,7 +26,7 @@ const SPEC: Spec = Spec {
 /// Longest name of a file.
 const NAME_MAX: usize = 255;
 
-/// `csplit`.
+/// Runs `csplit`.
 pub fn main(args: Args) -> Outcome {
     if uutils::asks(&args) {
         return uutils::run(args, "csplit", &SPEC, uu_csplit::uumain);
@@ -64,7 +64,7 @@ pub fn main(args: Args) -> Outcome {
     uutils::run(passed, "csplit", &SPEC, uu_csplit::uumain)
 }
 
-/// Whether a word that equals the next operand is that operand, and not the value of an option before it.
+/// Returns whether a word that equals the next operand is that operand, and not the value of an option before it.
 fn is_operand(before: &[OsString], _: &OsString) -> bool {
     let last = before.last().map_or(&b""[..], |word| bytes(word));
     !matches!(last, b"-b" | b"-f" | b"-n" | b"--suffix-format" | b"--prefix" | b"--digits")
@@ -84,7 +84,7 @@ fn digits(text: &std::ffi::OsStr) -> Result<usize, i32> {
     }
 }
 
-/// The width and the precision of a suffix format; `None` for one that no number holds.
+/// Returns the width and the precision of a suffix format; `None` for one that no number holds.
 fn sizes(format: &[u8]) -> Vec<Option<u64>> {
     let Some(at) = format.windows(2).position(|pair| pair[0] == b'%' && pair[1] != b'%') else { return Vec::new() };
     let conversion = &format[at + 1..];
@@ -103,7 +103,7 @@ fn fits(prefix: &[u8], digits: usize) -> Result<(), i32> {
     Err(fail(format!("{}: File name too long", quote::maybe(&os(name)))))
 }
 
-/// A pattern whose numbers uutils can hold: those that are larger than any file are as good as the largest.
+/// Returns a pattern whose numbers uutils can hold: those that are larger than any file are as good as the largest.
 fn pattern(operand: &OsString) -> Result<OsString, i32> {
     let text = operand.to_string_lossy();
     let shown = quote::plain(operand);

@@ -91,7 +91,7 @@ fn complement(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     out
 }
 
-/// `cut`.
+/// Runs `cut`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let lists: Vec<_> = given.options.iter().filter(|(letter, _)| matches!(letter, 'b' | 'c' | 'f')).collect();
@@ -138,7 +138,7 @@ pub fn main(args: Args) -> Outcome {
     }))
 }
 
-/// Where lines are the fields, a whole file is the one line.
+/// Prints whole files as one line where lines are the fields.
 fn whole_files(files: &[OsString], end: u8, out: &mut Output, cut: impl Fn(&[u8], &mut Output)) -> i32 {
     let mut status = 0;
     for file in or_stdin(files.to_vec()) {

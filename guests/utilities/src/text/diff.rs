@@ -101,7 +101,7 @@ pub(crate) struct Options {
     no_dereference: bool,
 }
 
-/// `diff`.
+/// Runs `diff`.
 pub fn diff(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let (options, files) = match SPEC.parse(&args[1..]).map_err(usage).and_then(|items| configure(items, &args)) {
@@ -367,7 +367,7 @@ fn directories(options: &Options, out: &mut Out, first: &[u8], second: &[u8]) ->
     status
 }
 
-/// A directory that only one side has, under `-N`: every file in it is compared with nothing.
+/// Compares a directory that only one side has, under `-N`: every file in it is compared with nothing.
 fn whole_directory(options: &Options, out: &mut Out, a: &[u8], b: &[u8], left: bool) -> i32 {
     let Ok(names) = entries(if left { a } else { b }, out) else { return 2 };
     let mut status = 0;
@@ -386,7 +386,7 @@ fn mismatch(out: &mut Out, a: &[u8], a_kind: &str, b: &[u8], b_kind: &str) -> i3
     1
 }
 
-/// A file's content and its head in a unified diff.
+/// Returns a file's content and its head in a unified diff.
 fn load(options: &Options, name: &[u8], may_miss: bool, label: Option<&Vec<u8>>) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
     let (content, modified) = match io::read_all(name) {
         Ok(content) => {
@@ -461,7 +461,7 @@ fn files(options: &Options, out: &mut Out, first: &[u8], second: &[u8], nested: 
     i32::from(!changes.is_empty())
 }
 
-/// The lines of a text without their newlines.
+/// Returns the lines of a text without their newlines.
 pub(crate) fn lines(text: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
     if lines.last().is_some_and(|last| last.is_empty()) {
@@ -470,7 +470,7 @@ pub(crate) fn lines(text: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// A line as the options see it.
+/// Returns a line as the options see it.
 fn key(options: &Options, line: &[u8]) -> Vec<u8> {
     let mut line = if options.strip_cr { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
     let mut out = Vec::with_capacity(line.len());

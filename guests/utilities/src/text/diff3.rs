@@ -46,7 +46,7 @@ enum Choice {
     Easy,
 }
 
-/// `diff3`.
+/// Runs `diff3`.
 pub fn diff3(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "3AaEeiL:mTXx", long: LONG };
@@ -106,7 +106,7 @@ fn usage(message: &str) -> i32 {
     2
 }
 
-/// Where the files differ, found by comparing two of them with the `common` one.
+/// Returns where the files differ, found by comparing two of them with the `common` one.
 fn blocks<'a>(lines: &[Vec<&'a [u8]>], common: usize) -> Vec<Block> {
     let mut known: HashMap<&[u8], u32> = HashMap::new();
     let numbers: Vec<Vec<u32>> = lines
@@ -150,7 +150,7 @@ fn blocks<'a>(lines: &[Vec<&'a [u8]>], common: usize) -> Vec<Block> {
     blocks
 }
 
-/// The lines that stand for `common` in the other file, given which of its changes lie in it.
+/// Returns the lines that stand for `common` in the other file, given which of its changes lie in it.
 fn mapped(changes: &[Change], inside: Range<usize>, common: Range<usize>) -> Range<usize> {
     let shift = |at: usize, change: Option<&Change>| match change {
         Some(change) => at + change.new.end - change.old.end,
@@ -161,7 +161,7 @@ fn mapped(changes: &[Change], inside: Range<usize>, common: Range<usize>) -> Ran
     shift(common.start, before)..shift(common.end, last)
 }
 
-/// `1:2,3c`: lines of a file as `ed` would name them.
+/// Returns `1:2,3c`: lines of a file as `ed` would name them.
 fn range(file: usize, lines: &Range<usize>) -> String {
     let file = file + 1;
     match lines.len() {
@@ -199,7 +199,7 @@ fn report(out: &mut Out, lines: &[Vec<&[u8]>], blocks: &[Block], indent: &[u8]) 
 }
 
 impl Choice {
-    /// Whether the third file's lines are taken, and whether in brackets.
+    /// Returns whether the third file's lines are taken, and whether in brackets.
     fn of(self, block: &Block) -> (bool, bool) {
         match (self, block.odd) {
             (Self::All, None | Some(1)) => (true, true),
@@ -247,7 +247,7 @@ fn merged(out: &mut Out, lines: &[Vec<&[u8]>], blocks: &[Block], choice: Choice,
     i32::from(conflicts)
 }
 
-/// A script for `ed` that makes the first file into the merged one.
+/// Prints a script for `ed` that changes the first file into the merged one.
 fn script(out: &mut Out, lines: &[Vec<&[u8]>], blocks: &[Block], choice: Choice) -> i32 {
     if matches!(choice, Choice::All | Choice::Changes { brackets: true } | Choice::Overlaps { brackets: true }) {
         warn!("diff3: scripts for ed with brackets are not made here\nhint: add -m for the merged file itself");

@@ -4,7 +4,7 @@ use common::escape;
 
 use crate::program::{Args, Outcome, Output, bytes};
 
-/// `echo`.
+/// Runs `echo`.
 pub fn echo(args: Args) -> Outcome {
     let mut words = args.iter().skip(1).map(|arg| bytes(arg)).peekable();
     let (mut newline, mut escapes) = (true, false);

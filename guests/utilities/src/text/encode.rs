@@ -18,12 +18,12 @@ const BASE64: Code =
     Code { alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", bits: 6, group: (3, 4) };
 const BASE32: Code = Code { alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", bits: 5, group: (5, 8) };
 
-/// `base64`.
+/// Runs `base64`.
 pub fn base64(args: Args) -> Outcome {
     main(args, &BASE64)
 }
 
-/// `base32`.
+/// Runs `base32`.
 pub fn base32(args: Args) -> Outcome {
     main(args, &BASE32)
 }

@@ -6,7 +6,7 @@ use common::getopt::{self};
 
 use crate::io::{self, Out, show};
 
-/// `envsubst`: `$NAME` and `${NAME}` replaced by the environment.
+/// Runs `envsubst`: `$NAME` and `${NAME}` replaced by the environment.
 pub fn envsubst(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let mut variables_only = false;

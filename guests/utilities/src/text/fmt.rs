@@ -60,7 +60,7 @@ struct Line {
     body: usize,
 }
 
-/// `fmt`.
+/// Runs `fmt`.
 pub fn main(mut args: Args) -> Outcome {
     let spec = Spec {
         short: "cp:stuw:g:0::1::2::3::4::5::6::7::8::9::",
@@ -139,7 +139,7 @@ pub fn main(mut args: Args) -> Outcome {
     Ok(status)
 }
 
-/// The column after the blanks at the start of `text`, from `column` on, and how many bytes they take.
+/// Returns the column after the blanks at the start of `text`, from `column` on, and how many bytes they take.
 fn skip_blanks(text: &[u8], mut column: usize) -> (usize, usize) {
     let mut at = 0;
     while let Some(byte @ (b' ' | b'\t')) = text.get(at) {
@@ -230,14 +230,14 @@ impl Layout {
                 words.push(Word { text, space, opens, period, punctuation, last });
             }
         }
-        // A paragraph ends a sentence, whatever its last word says.
+        // A paragraph ends a sentence, whatever its last word is.
         if let Some(word) = words.last_mut() {
             (word.period, word.last) = (true, true);
         }
         words
     }
 
-    /// Where each line ends: the breaks whose lines cost least, found from the end backwards.
+    /// Returns where each line ends: the breaks whose lines cost least, found from the end backwards.
     fn breaks(&self, words: &[Word], first: usize, other: usize) -> Vec<usize> {
         let count = words.len();
         let mut cost = vec![0i64; count + 1];
@@ -298,7 +298,7 @@ impl Layout {
     }
 }
 
-/// What beginning a line with this word costs.
+/// Returns the cost of beginning a line with this word.
 fn base(words: &[Word], at: usize) -> i64 {
     let this = &words[at];
     let mut cost = weight::LINE;

@@ -4,7 +4,7 @@ use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, each_line, fail};
 use crate::quote;
 
-/// `fold`.
+/// Runs `fold`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "bsw:0::1::2::3::4::5::6::7::8::9::",

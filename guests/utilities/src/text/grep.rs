@@ -92,7 +92,7 @@ pub(crate) enum Binary {
     WithoutMatch,
 }
 
-/// Everything the command line says.
+/// The options of the command line.
 #[derive(Debug)]
 pub(crate) struct Options {
     invert: bool,
@@ -125,17 +125,17 @@ pub(crate) struct Options {
     line_buffered: bool,
 }
 
-/// `grep`.
+/// Runs `grep`.
 pub fn grep(args: Vec<OsString>) -> i32 {
     run(args, Dialect::Basic)
 }
 
-/// `egrep`: `grep -E`.
+/// Runs `egrep`: `grep -E`.
 pub fn egrep(args: Vec<OsString>) -> i32 {
     run(args, Dialect::Extended)
 }
 
-/// `fgrep`: `grep -F`.
+/// Runs `fgrep`: `grep -F`.
 pub fn fgrep(args: Vec<OsString>) -> i32 {
     run(args, Dialect::Fixed)
 }
@@ -511,7 +511,7 @@ impl Run<'_> {
         self.options.exclude_dirs.iter().any(|pattern| name_matches(pattern, name, operand))
     }
 
-    /// Whether `--include` and `--exclude` let a file through: the last one that matches decides.
+    /// Returns whether `--include` and `--exclude` let a file through: the last one that matches decides.
     fn wanted(&self, name: &[u8], operand: bool) -> bool {
         let mut wanted = self.options.filters.first().is_none_or(|first| !first.0);
         for (include, pattern) in &self.options.filters {
@@ -523,7 +523,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether a name matches; of an operand, which is a path, also what follows one of its slashes.
+/// Returns whether a name matches; of an operand, which is a path, also what follows one of its slashes.
 fn name_matches(pattern: &Fnmatch, name: &[u8], operand: bool) -> bool {
     if operand { pattern.matches_tail(name) } else { pattern.matches(name) }
 }

@@ -58,7 +58,7 @@ fn modern(mut args: Args) -> Args {
     args
 }
 
-/// `head`.
+/// Runs `head`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(modern(args), &SPEC)?;
     let mut amount = Amount { count: 10, lines: true, from_end: false };
@@ -96,12 +96,12 @@ pub fn main(args: Args) -> Outcome {
     Ok(status)
 }
 
-/// What a file is called in titles.
+/// Returns the name of a file in titles.
 pub fn shown(file: &OsStr) -> &OsStr {
     if file == "-" { OsStr::new("standard input") } else { file }
 }
 
-/// The line between files.
+/// Prints the line between files.
 pub fn title(file: &OsStr, first: &mut bool, out: &mut Output) {
     if !std::mem::take(first) {
         out.byte(b'\n');

@@ -7,7 +7,7 @@ use common::getopt::{self, Item, Spec};
 use super::xxd::{number, visible};
 use crate::io::{self, Out, show};
 
-/// `hexdump`, and `hd` which is `hexdump -C`.
+/// Runs `hexdump`, and `hd` which is `hexdump -C`.
 pub fn hexdump(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec {
@@ -201,7 +201,7 @@ const CONTROLS: [&str; 32] = [
     "dc3", "dc4", "nak", "syn", "etb", "can", "em", "sub", "esc", "fs", "gs", "rs", "us",
 ];
 
-/// One unit of a format with its bytes filled in; without bytes, blanks where they would stand.
+/// Returns one unit of a format with its bytes filled in; without bytes, with blanks in their place.
 fn directive(text: &str, bytes: Option<&[u8]>, offset: usize) -> String {
     let Some(percent) = text.find('%') else { return text.to_string() };
     let body = &text[percent + 1..];

@@ -112,7 +112,7 @@ enum Wrong {
     Incomplete,
 }
 
-/// `iconv`.
+/// Runs `iconv`.
 pub fn iconv(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut out = Output::new();
@@ -178,7 +178,7 @@ fn flush(out: &mut Output, given: &options::Given, converted: &[u8]) -> Result<(
     }
 }
 
-/// An encoding's name, with `//TRANSLIT` or `//IGNORE` after it.
+/// Returns an encoding's name, with `//TRANSLIT` or `//IGNORE` after it.
 fn code(text: &OsStr) -> Option<(Code, Strange)> {
     let text = text.to_string_lossy().to_uppercase();
     let (name, suffix) = text.split_once("//").unwrap_or((&text, ""));
@@ -375,7 +375,7 @@ fn put(out: &mut Vec<u8>, to: Code, width: usize, character: char) {
     }
 }
 
-/// `//TRANSLIT`: what stands for a character in ASCII.
+/// Returns `//TRANSLIT`: what stands for a character in ASCII.
 fn like(character: char) -> &'static str {
     match character {
         'À'..='Å' | 'Ā' | 'Ă' | 'Ą' => "A",

@@ -16,7 +16,7 @@ const SPEC: Spec = Spec {
     help: "",
 };
 
-/// `join`.
+/// Runs `join`.
 pub fn main(args: Args) -> Outcome {
     if !uutils::asks(&args) {
         let given = options::parse(args.clone(), &SPEC)?;

@@ -12,7 +12,7 @@ const SPEC: Spec = Spec {
 /// Where the words are when no file is named.
 const WORDS: &str = "/usr/share/dict/words";
 
-/// `look`.
+/// Runs `look`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let Some((word, files)) = given.operands.split_first() else { return Err(usage("bad usage")) };

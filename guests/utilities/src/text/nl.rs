@@ -49,7 +49,7 @@ enum Format {
     Zeros,
 }
 
-/// `nl`.
+/// Runs `nl`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "b:d:f:h:i:l:n:ps:v:w:",

@@ -20,7 +20,7 @@ const SPEC: Spec = Spec {
     help: "",
 };
 
-/// `od`, with the old name of an option.
+/// Runs `od`, with the old name of an option.
 pub fn main(mut args: Args) -> Outcome {
     args.iter_mut().skip(1).filter(|word| *word == "-B").for_each(|word| *word = "-o".into());
     uutils::run(args, "od", &SPEC, uu_od::uumain)

@@ -1,4 +1,4 @@
-//! `less` and `more`: the text, since nobody pages here.
+//! `less` and `more`: print the text, because the sandbox has no pager.
 
 use std::ffi::OsString;
 
@@ -6,13 +6,13 @@ use common::getopt::{self};
 
 use crate::io::{self, Input, Out, show};
 
-/// `less` and `more`: the text, since nobody pages here.
+/// Runs `less` and `more`, which print the text.
 pub fn pager(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let name: &'static str = if args[0].ends_with(b"more") { "more" } else { "less" };
     let mut files: Vec<Vec<u8>> =
         args[1..].iter().filter(|arg| !arg.starts_with(b"-") && !arg.starts_with(b"+") || *arg == b"-").cloned().collect();
-    // Where nobody turns pages, `more` names each file it was given.
+    // Without a terminal, `more` prints the name of each file.
     let several = name == "more" && !files.is_empty();
     if files.is_empty() {
         files.push(b"-".to_vec());

@@ -4,7 +4,7 @@ use crate::lines::Lines;
 use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Descriptor, Outcome, Output, bytes, fail, open, or_stdin, warn_file};
 
-/// The delimiters of a `-d` list; an empty entry stands for no delimiter.
+/// Returns the delimiters of a `-d` list; an empty entry stands for no delimiter.
 fn delimiters(list: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut out = Vec::new();
     let mut rest = list.iter().copied();
@@ -30,7 +30,7 @@ fn delimiters(list: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(out)
 }
 
-/// `paste`.
+/// Runs `paste`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "d:sz",

@@ -49,7 +49,7 @@ pub(crate) struct Options {
     reject: Option<Vec<u8>>,
 }
 
-/// `patch`.
+/// Runs `patch`.
 pub fn patch(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "bB:cd:D:eEfF:g:i:lnNo:p:r:RstTuvVx:Y:z:Z", long: LONG };
@@ -132,7 +132,7 @@ pub fn patch(args: Vec<OsString>) -> i32 {
     status
 }
 
-/// The name with `count` leading directories taken off.
+/// Returns the name with `count` leading directories taken off.
 fn stripped(name: &[u8], count: Option<usize>) -> Option<Vec<u8>> {
     match count {
         Some(count) => without_directories(name, count).map(<[u8]>::to_vec),
@@ -162,13 +162,13 @@ fn choose(options: &Options, patch: &parse::Patch) -> Option<Vec<u8>> {
         .cloned()
 }
 
-/// A name in messages: in quotes where a shell would need them.
+/// Returns a name in messages: in quotes where a shell would need them.
 fn quoted(name: &[u8]) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(byte) || *byte >= 128;
     if name.iter().all(plain) { show(name).into_owned() } else { format!("'{}'", show(name).replace('\'', "'\\''")) }
 }
 
-/// Leaves out a patch that is there already: nobody is asked, nobody could answer.
+/// Skips a patch that is already applied, without asking.
 fn ignore(options: &Options, out: &mut Out, patch: &parse::Patch, name: &[u8]) -> i32 {
     if options.forward {
         out.put(b"Skipping patch.\n");

@@ -86,7 +86,7 @@ pub struct Settings {
     controls: Option<bool>,
 }
 
-/// `pr`.
+/// Runs `pr`.
 pub fn main(mut args: Args) -> Outcome {
     // `+2` and `+2:5` are pages, and were so before there were options with words.
     let mut range = None;
@@ -136,7 +136,7 @@ fn pages(text: &str) -> Option<(usize, usize)> {
     (first <= last).then_some((first, last))
 }
 
-/// The date and the title of a file's pages.
+/// Returns the date and the title of a file's pages.
 fn head(settings: &Settings, file: &OsStr, several: bool) -> (Vec<u8>, Vec<u8>) {
     let standard = file == "-";
     let time = match sys::stat(Path::new(file), true) {
@@ -163,7 +163,7 @@ const MOST: u64 = i32::MAX as u64;
 
 const TOO_LARGE: &str = "Value too large for defined data type";
 
-/// A character and a number, both optional: `-e`, `-i`, `-n`.
+/// Returns a character and a number, both optional: `-e`, `-i`, `-n`.
 fn letter_and_number(option: char, value: &OsStr, letter: u8, number: usize) -> Result<(u8, usize), i32> {
     let text = bytes(value);
     let (letter, rest) = match text.split_first() {

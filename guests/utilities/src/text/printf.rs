@@ -8,7 +8,7 @@ use common::{escape, float};
 use crate::program::{Args, Outcome, Output, bytes, fail, name, usage, utf8, warn};
 use crate::quote;
 
-/// `printf`.
+/// Runs `printf`.
 pub fn main(args: Args) -> Outcome {
     let mut words: &[OsString] = args.get(1..).unwrap_or_default();
     match words {
@@ -92,7 +92,7 @@ impl<'a, A: Iterator<Item = &'a [u8]>> Printf<A> {
         Ok(Some(()))
     }
 
-    /// What one escape stands for; returns what follows it.
+    /// Prints the value of one escape; returns what follows it.
     fn escape<'t>(&mut self, tail: &'t [u8], escapes: escape::Escapes) -> Going<&'t [u8]> {
         if let [letter @ (b'x' | b'u' | b'U'), digits @ ..] = tail {
             let (least, most) = match letter {
@@ -119,7 +119,7 @@ impl<'a, A: Iterator<Item = &'a [u8]>> Printf<A> {
         Ok(used.and_then(|used| tail.get(used..)))
     }
 
-    /// One conversion, after its `%`; returns what follows it.
+    /// Prints one conversion, after its `%`; returns what follows it.
     fn conversion<'f>(&mut self, text: &'f [u8]) -> Result<&'f [u8], i32> {
         let (mut conversion, mut rest) = Conversion::flags(text);
         let mut allowed = Letters::after(&text[..text.len() - rest.len()]);
@@ -178,7 +178,7 @@ impl<'a, A: Iterator<Item = &'a [u8]>> Printf<A> {
         Ok(tail)
     }
 
-    /// A width or a precision that is an argument.
+    /// Returns a width or a precision that is an argument.
     fn size(&mut self, what: &str) -> Result<i32, i32> {
         let argument = self.arguments.next().unwrap_or_default();
         let value = self.integer(argument, i64::MIN.into(), i64::MAX.into());
@@ -232,7 +232,7 @@ impl<'a, A: Iterator<Item = &'a [u8]>> Printf<A> {
         self.complain(argument, if all { "expected a numeric value" } else { "value not completely converted" });
     }
 
-    /// The code of the character after a quote; warns about what follows it.
+    /// Returns the code of the character after a quote; warns about what follows it.
     fn character(&mut self, argument: &[u8]) -> Option<u32> {
         let [b'\'' | b'"', text @ ..] = argument else { return None };
         let &byte = text.first()?;

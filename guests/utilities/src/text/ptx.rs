@@ -27,7 +27,7 @@ const SPEC: Spec = Spec {
     help: "",
 };
 
-/// `ptx`.
+/// Runs `ptx`.
 pub fn main(args: Args) -> Outcome {
     uutils::run(args, "ptx", &SPEC, uu_ptx::uumain)
 }

@@ -8,7 +8,7 @@ use crate::io::{Input, Out, show};
 use crate::lines::Lines;
 use crate::utf8;
 
-/// `rev`: lines backwards.
+/// Runs `rev`: lines backwards.
 pub fn rev(args: Vec<OsString>) -> i32 {
     let mut files: Vec<Vec<u8>> = getopt::bytes(args).into_iter().skip(1).filter(|arg| arg != b"--").collect();
     if files.is_empty() {

@@ -52,7 +52,7 @@ struct Settled {
     cwd: PathBuf,
 }
 
-/// `rg`.
+/// Runs `rg`.
 pub fn rg(args: Vec<OsString>) -> i32 {
     // As every program in Rust: a reader that went away is an error to see, not the end.
     let _ = sys::signal_action(sys::Signal::PIPE, sys::Disposition::Ignore);
@@ -96,7 +96,7 @@ fn run(args: &[OsString]) -> Result<i32, String> {
     })
 }
 
-/// A closed pipe is not a failure of `rg`.
+/// Ignores a closed pipe, which is not a failure of `rg`.
 fn written(result: io::Result<()>) -> Result<(), String> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(described(&error)),
@@ -120,7 +120,7 @@ fn special_text(special: Special) -> Result<i32, String> {
     Ok(status)
 }
 
-/// The arguments in the file that `RIPGREP_CONFIG_PATH` names: one a line.
+/// Returns the arguments in the file that `RIPGREP_CONFIG_PATH` names: one a line.
 fn configured(messages: &Messages) -> Vec<OsString> {
     let Some(path) = std::env::var_os("RIPGREP_CONFIG_PATH").filter(|path| !path.is_empty()) else { return Vec::new() };
     let mut bytes = Vec::new();
@@ -181,7 +181,7 @@ fn settle(options: &mut Options) -> Result<Settled, String> {
     })
 }
 
-/// A device or a terminal is not searched unless it is named.
+/// Returns whether a file is searched: not a device or a terminal unless it is named.
 fn readable_stdin() -> bool {
     sys::fstat(0).is_ok_and(|stat| matches!(stat.kind(), sys::stat::S_IFREG | sys::stat::S_IFIFO))
 }
@@ -389,7 +389,7 @@ fn search(options: &Options, settled: &Settled, messages: &Messages) -> Result<b
     Ok(matched)
 }
 
-/// How much was searched and found.
+/// Returns how much was searched and found.
 fn summary(mode: Mode, stats: &Stats, total: std::time::Duration) -> String {
     let [matches, lines, matching, searches, printed, searched] = [
         stats.matches(),

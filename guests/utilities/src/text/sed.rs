@@ -65,7 +65,7 @@ remaining arguments are names of input files; if no input files are
 specified, then the standard input is read.
 ";
 
-/// What the command line says about running a script.
+/// The options of the command line for running a script.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     quiet: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Chunk {
     file: Option<Vec<u8>>,
 }
 
-/// `sed`.
+/// Runs `sed`.
 pub fn sed(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let items = match SPEC.parse(&args[1..]) {

@@ -14,7 +14,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Seeded by the system; `salt` tells two of the same moment apart.
+    /// Creates a generator seeded by the system; `salt` distinguishes two of the same moment.
     pub fn from_system(salt: u64) -> Self {
         // The standard library's hash keys are the system's random numbers.
         use std::hash::{BuildHasher, Hasher, RandomState};
@@ -28,12 +28,12 @@ impl Random {
         Self { state, source: None }
     }
 
-    /// Read from a file.
+    /// Creates a source that reads a file.
     pub fn from_file(file: &std::ffi::OsStr) -> std::io::Result<Self> {
         Ok(Self { state: [1; 4], source: Some(open(file)?) })
     }
 
-    /// xoshiro256++, or eight bytes of the source.
+    /// Returns the next number of xoshiro256++, or eight bytes of the source.
     pub fn next(&mut self) -> u64 {
         if let Some(source) = &mut self.source {
             let mut eight = [0; 8];
@@ -54,7 +54,7 @@ impl Random {
         result
     }
 
-    /// A number below `bound`, each as likely as the other.
+    /// Returns a number below `bound`, each as likely as the other.
     pub fn below(&mut self, bound: u64) -> u64 {
         let zone = u64::MAX - u64::MAX % bound.max(1);
         loop {
@@ -66,7 +66,7 @@ impl Random {
     }
 }
 
-/// `shuf`.
+/// Runs `shuf`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "ei:n:o:rz",
@@ -187,7 +187,7 @@ impl Lines<'_> {
     }
 }
 
-/// The first `take` of a shuffled `count`, without keeping more than was touched.
+/// Returns the first `take` numbers of a shuffled `count`, without storing more than was touched.
 fn permute(count: u64, take: u64, random: &mut Random, mut each: impl FnMut(u64)) {
     let mut moved = std::collections::HashMap::new();
     for at in 0..take {

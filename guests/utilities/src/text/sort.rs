@@ -6,7 +6,7 @@
 mod key;
 
 use std::cmp::Ordering;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 
 use key::{Key, Kind, Ordering as Rules};
 
@@ -120,7 +120,20 @@ fn sorter(given: &Given) -> Result<Sorter, i32> {
     })
 }
 
-/// `sort`.
+/// Checks how many files should be merged at once, which makes no difference here.
+fn check_batch_size(size: &OsStr) -> Result<(), i32> {
+    let text = size.to_string_lossy();
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) || text.is_empty() {
+        return Err(fail(format!("invalid --batch-size argument '{text}'")));
+    }
+    if text.parse::<u64>().is_ok_and(|size| size < 2) {
+        warn(format!("invalid --batch-size argument {}", quote::plain(size)));
+        return Err(fail("minimum --batch-size argument is ‘2’"));
+    }
+    Ok(())
+}
+
+/// Runs `sort`.
 pub fn main(args: Args) -> Outcome {
     set_failure(2);
     let given = options::parse(args, &SPEC)?;
@@ -129,20 +142,32 @@ pub fn main(args: Args) -> Outcome {
     if outputs.windows(2).any(|pair| pair[0].1 != pair[1].1) {
         return Err(fail("multiple output files specified"));
     }
+    if let Some(size) = given.value('B') {
+        check_batch_size(size)?;
+    }
     let files = match given.value('0') {
         Some(list) => {
             if let Some(operand) = given.operands.first() {
-                warn(format!("extra operand {}", quote::plain(operand)));
+                warn(format!("extra operand {}", quote::always(operand)));
                 let _ = sys::write_all(2, b"file operands cannot be combined with --files0-from\n");
                 crate::program::hint();
                 return Err(2);
             }
-            let all = read_all(list)
-                .map_err(|error| fail(format!("cannot open {} for reading: {}", quote::always(list), sys::message(&error))))?;
-            let names: Vec<OsString> =
-                all.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(|name| os(name.to_vec())).collect();
-            if names.is_empty() {
+            let all =
+                read_all(list).map_err(|error| fail(format!("open failed: {}: {}", quote::maybe(list), sys::message(&error))))?;
+            if all.is_empty() {
                 return Err(fail(format!("no input from {}", quote::always(list))));
+            }
+            let all = all.strip_suffix(b"\0").unwrap_or(&all);
+            let mut names = Vec::new();
+            for (index, name) in all.split(|&byte| byte == 0).enumerate() {
+                if name.is_empty() {
+                    return Err(fail(format!("{}:{}: invalid zero-length file name", quote::maybe(list), index + 1)));
+                }
+                if name == b"-" && list == "-" {
+                    return Err(fail("when reading file names from stdin, no file name of '-' allowed"));
+                }
+                names.push(os(name.to_vec()));
             }
             names
         }
@@ -350,7 +375,7 @@ impl Sorter {
 }
 
 impl Key {
-    /// Whether equal heads mean equal keys.
+    /// Returns whether equal heads mean equal keys.
     fn head_decides(&self) -> bool {
         matches!(self.rules.kind, Kind::Month | Kind::General)
     }

@@ -53,7 +53,7 @@ enum Chunk {
     Round,
 }
 
-/// `split`.
+/// Runs `split`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let cut = cut(&given)?;
@@ -97,7 +97,7 @@ pub fn main(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// The complaint about a number: GNU adds why when it is one.
+/// Reports an invalid number; GNU adds the reason if it is one.
 fn number(text: &std::ffi::OsStr, what: &str, zero: bool) -> Result<u64, i32> {
     let invalid = |why: &str| fail(format!("invalid {what}: {}{why}", quote::plain(text)));
     match size::parse(&text.to_string_lossy(), size::SUFFIXES) {
@@ -175,7 +175,7 @@ fn separator(given: &Given) -> Result<u8, i32> {
     Ok(chosen.unwrap_or(b'\n'))
 }
 
-/// Which letters the names end in, and where they start; a start given means names that do not grow.
+/// Returns which letters the names end in, and where they start; with a given start, names do not grow.
 fn alphabet(given: &Given) -> Result<(Alphabet, Option<u64>), i32> {
     let Some((letter, value)) = given.options.iter().rev().find(|(letter, _)| matches!(letter, 'd' | 'x')) else {
         return Ok((Alphabet::Letters, None));
@@ -219,7 +219,7 @@ impl<'a> Piece<'a> {
         self.left -= taken;
     }
 
-    /// Puts as many bytes as fit; answers the others.
+    /// Writes as many bytes as fit; returns the others.
     fn fill<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let (now, later) = bytes.split_at(bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)));
         self.put(now, now.len() as u64);
@@ -319,7 +319,7 @@ fn by_chunks(
     Ok(())
 }
 
-/// One part of [`rounds`].
+/// Returns one part of [`rounds`].
 fn round(all: &[u8], count: u64, wanted: u64, separator: u8) -> Vec<u8> {
     let lines = all.split_inclusive(|&byte| byte == separator);
     lines.zip(0u64..).filter(|(_, at)| at % count == wanted).flat_map(|(line, _)| line).copied().collect()

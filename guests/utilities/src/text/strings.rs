@@ -15,7 +15,7 @@ const LONG: &[Long] = &[
     ("encoding", Value::Needs, 'e'),
 ];
 
-/// `strings`.
+/// Runs `strings`.
 pub fn strings(args: Vec<OsString>) -> i32 {
     let args = getopt::bytes(args);
     let spec = Spec { short: "adfn:t:oe:ws:0123456789", long: LONG };

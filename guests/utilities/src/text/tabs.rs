@@ -25,10 +25,12 @@ impl Stops {
             };
             for word in text.split([',', ' ', '\t']).filter(|word| !word.is_empty()) {
                 any = true;
-                let (mark, digits) = match word.chars().next() {
-                    Some(mark @ ('+' | '/')) => (Some(mark), &word[1..]),
-                    _ => (None, word),
-                };
+                // Of several marks the last one counts; without a number they say nothing.
+                let digits = word.trim_start_matches(['+', '/']);
+                let mark = word.get(..word.len() - digits.len()).and_then(|marks| marks.chars().next_back());
+                if digits.is_empty() {
+                    continue;
+                }
                 let number = digits
                     .parse::<usize>()
                     .map_err(|_| fail(format!("tab size contains invalid character(s): {}", quote::plain(word))))?;
@@ -56,7 +58,7 @@ impl Stops {
         Ok(stops)
     }
 
-    /// The next stop after a column; `None` past the last one.
+    /// Returns the next stop after a column; `None` past the last one.
     fn next(&self, column: usize) -> Option<usize> {
         if let Some(stop) = self.list.iter().find(|stop| **stop > column) {
             return Some(*stop);
@@ -86,7 +88,7 @@ fn modern(args: Args) -> Args {
         .collect()
 }
 
-/// `expand`.
+/// Runs `expand`.
 pub fn expand(args: Args) -> Outcome {
     let spec = Spec { short: "it:", long: &[("initial", No, 'i'), ("tabs", Needs, 't')], help: "[OPTION]... [FILE]..." };
     let given = options::parse(modern(args), &spec)?;
@@ -114,7 +116,7 @@ pub fn expand(args: Args) -> Outcome {
     }))
 }
 
-/// `unexpand`.
+/// Runs `unexpand`.
 pub fn unexpand(args: Args) -> Outcome {
     let spec = Spec {
         short: "at:",

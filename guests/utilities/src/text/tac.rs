@@ -6,7 +6,7 @@ use crate::options::{self, Needs, No, Spec};
 use crate::program::{Args, Outcome, Output, bytes, fail, failure, or_stdin, read_all, utf8, warn};
 use crate::quote;
 
-/// `tac`.
+/// Runs `tac`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "brs:",

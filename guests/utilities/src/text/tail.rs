@@ -11,6 +11,9 @@ use crate::program::{Args, BLOCK, Descriptor, Outcome, Output, bytes, fail, open
 use crate::quote;
 use crate::size;
 
+/// GNU's `tail` is notified of a change at once; ours polls at least this often.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
 const SPEC: Spec = Spec {
     short: "c:n:fFqs:vz",
     long: &[
@@ -70,7 +73,7 @@ struct Following {
     pid: Option<i32>,
 }
 
-/// `tail`.
+/// Runs `tail`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(modern(args), &SPEC)?;
     let mut amount = Amount { count: 10, lines: true, from_start: false };
@@ -238,7 +241,7 @@ fn held(input: &Descriptor, amount: Amount) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Where the last `count` lines begin.
+/// Returns where the last `count` lines begin.
 fn last_lines(all: &[u8], count: u64, delimiter: u8) -> usize {
     let body = all.strip_suffix(&[delimiter]).unwrap_or(all);
     let mut left = count;
@@ -251,7 +254,7 @@ fn last_lines(all: &[u8], count: u64, delimiter: u8) -> usize {
     0
 }
 
-/// Where the last `count` lines of a long file begin, looking from its end.
+/// Returns where the last `count` lines of a long file begin, looking from its end.
 fn line_start(input: &Descriptor, start: u64, size: u64, count: u64, delimiter: u8) -> io::Result<u64> {
     let mut buffer = vec![0; BLOCK];
     let (mut end, mut left) = (size, count);
@@ -356,7 +359,7 @@ fn watch(
             return 0;
         }
         if !grew {
-            std::thread::sleep(following.interval.max(Duration::from_millis(10)));
+            std::thread::sleep(following.interval.clamp(Duration::from_millis(10), LONGEST_WAIT));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::options::{self, May, No, Spec};
 use crate::program::{Args, BLOCK, Descriptor, Outcome, fail, warn, warn_file};
 use crate::quote;
 
-/// `tee`.
+/// Runs `tee`.
 pub fn main(args: Args) -> Outcome {
     let spec = Spec {
         short: "aip",

@@ -23,7 +23,7 @@ enum Piece {
 const CLASSES: [&str; 12] =
     ["alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"];
 
-/// One byte, escapes done, and whether it was escaped.
+/// Returns one byte with escapes replaced, and whether it was escaped.
 fn unescape(text: &[u8], at: &mut usize) -> (u8, bool) {
     let byte = text[*at];
     *at += 1;
@@ -181,7 +181,7 @@ fn expand(pieces: &[Piece], wanted: usize) -> Vec<u8> {
     out
 }
 
-/// `tr`.
+/// Runs `tr`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let (delete, squeeze) = (given.has('d'), given.has('s'));
@@ -330,7 +330,7 @@ fn copy(map: &[u8; 256], deleted: &[bool; 256], squeezed: &[bool; 256], delete: 
     }
 }
 
-/// Whether a byte is of a POSIX character class in the C locale.
+/// Returns whether a byte is of a POSIX character class in the C locale.
 fn in_class(class: &[u8], byte: u8) -> bool {
     match class {
         b"alpha" => byte.is_ascii_alphabetic(),

@@ -7,7 +7,7 @@ use crate::options::{self, Spec};
 use crate::program::{Args, Outcome, Output, extra_operand, fail, read_all, warn};
 use crate::quote;
 
-/// `tsort`.
+/// Runs `tsort`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &Spec { short: "", long: &[], help: "[OPTION] [FILE]" })?;
     if let Some(extra) = given.operands.get(1) {

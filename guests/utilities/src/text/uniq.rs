@@ -78,7 +78,7 @@ fn modern(args: Args) -> Args {
         .collect()
 }
 
-/// `uniq`.
+/// Runs `uniq`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(modern(args), &SPEC)?;
     if let Some(extra) = given.operands.get(2) {

@@ -48,7 +48,7 @@ enum Total {
     Never,
 }
 
-/// `wc`.
+/// Runs `wc`.
 pub fn main(args: Args) -> Outcome {
     let given = options::parse(args, &SPEC)?;
     let mut wanted = Wanted {
@@ -121,7 +121,7 @@ pub fn main(args: Args) -> Outcome {
 
 fn names_from(list: &OsStr, operands: &[OsString], status: &mut i32) -> Result<Vec<Option<OsString>>, i32> {
     if let Some(operand) = operands.first() {
-        warn(format!("extra operand {}", quote::plain(operand)));
+        warn(format!("extra operand {}", quote::always(operand)));
         let _ = sys::write_all(2, b"file operands cannot be combined with --files0-from\n");
         crate::program::hint();
         return Err(1);
@@ -135,6 +135,9 @@ fn names_from(list: &OsStr, operands: &[OsString], status: &mut i32) -> Result<V
                 warn(format!("{}:{}: invalid zero-length file name", quote::maybe(list), index + 1));
                 *status = 1;
             }
+        } else if name == b"-" && list == "-" {
+            warn("when reading file names from stdin, no file name of '-' allowed");
+            *status = 1;
         } else {
             names.push(Some(os(name.to_vec())));
         }
@@ -308,7 +311,7 @@ impl State {
         }
     }
 
-    /// Only counts characters.
+    /// Counts only characters.
     fn count_chars(&mut self, block: &[u8], counts: &mut Counts) {
         self.text(block, |_, text| counts.chars += text.bytes().filter(|byte| byte & 0xc0 != 0x80).count() as u64);
     }

@@ -29,7 +29,7 @@ pub(super) fn number(text: &[u8]) -> Option<i64> {
     Some(if negative { -value * unit } else { value * unit })
 }
 
-/// `xxd`.
+/// Runs `xxd`.
 pub fn xxd(args: Vec<OsString>) -> i32 {
     let args: Vec<Vec<u8>> = getopt::bytes(args);
     // xxd also takes whole words after one dash.

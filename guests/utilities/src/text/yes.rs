@@ -3,7 +3,7 @@
 use crate::options::{self, Spec};
 use crate::program::{Args, BLOCK, Outcome, bytes, fail};
 
-/// `yes`.
+/// Runs `yes`.
 pub fn yes(args: Args) -> Outcome {
     let given = options::parse(args, &Spec { short: "", long: &[], help: "[STRING]..." })?;
     let mut line = given.operands.iter().map(|word| bytes(word)).collect::<Vec<_>>().join(&b' ');

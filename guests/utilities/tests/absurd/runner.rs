@@ -91,7 +91,7 @@ impl Suite {
         assert!(broken.is_empty(), "{} of {}:\n{}", broken.len(), jobs.len(), broken.join("\n"));
     }
 
-    /// Without memory a utility says so and fails, or it did not need what was refused.
+    /// Without memory a utility reports it and fails, unless it did not need the refused memory.
     pub fn memory(&self) {
         let scripts = self.scripts("memory.txt");
         let wrong = in_parallel(&scripts, |script| {

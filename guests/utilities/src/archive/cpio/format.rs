@@ -90,12 +90,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The members of `archive`.
+    /// Returns the members of `archive`.
     pub fn new(archive: &'a [u8]) -> Self {
         Self { archive, at: 0 }
     }
 
-    /// How much was read.
+    /// Returns how much was read.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         self.at = self.at.next_multiple_of(4).min(self.archive.len());
     }
 
-    /// The next member; `None` at the trailer.
+    /// Returns the next member; `None` at the trailer.
     pub fn next_member(&mut self) -> Result<Option<Member>, &'static str> {
         let mut member = Member::default();
         let magic = self.take(6)?;

@@ -84,7 +84,7 @@ fn ended(status: i32) -> i32 {
     status
 }
 
-/// `--delete`.
+/// Runs `--delete`.
 pub(super) fn delete(options: &Options) -> i32 {
     let (archive, pieces) = match read(options) {
         Ok(read) => read,
@@ -113,7 +113,7 @@ fn read(options: &Options) -> Result<(Vec<u8>, Vec<Piece>), i32> {
     }
 }
 
-/// `--diff`.
+/// Runs `--diff`.
 pub(super) fn compare(options: &Options) -> i32 {
     let (archive, pieces) = match read(options) {
         Ok(read) => read,
@@ -145,7 +145,7 @@ pub(super) fn compare(options: &Options) -> i32 {
     ended(status.max(unused(options, &pieces)))
 }
 
-/// What differs: said on standard output, or as a warning.
+/// Returns the differences, for standard output or as warnings.
 fn differences(options: &Options, member: &Member, content: &[u8]) -> Vec<Result<String, String>> {
     let location = Options::locate(&options.directory, &member.name);
     let path = io::path(&location);

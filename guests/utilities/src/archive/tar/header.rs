@@ -28,7 +28,7 @@ fn text(field: &[u8]) -> Vec<u8> {
     field[..end].to_vec()
 }
 
-/// The member behind a head; `None` for an empty block, an error for one whose sum is wrong.
+/// Returns the member behind a head; `None` for an empty block, an error for one whose sum is wrong.
 pub(super) fn decode(block: &[u8; 512]) -> Result<Option<Member>, ()> {
     if block.iter().all(|&byte| byte == 0) {
         return Ok(None);
@@ -122,7 +122,7 @@ fn block(member: &Member) -> [u8; 512] {
     block
 }
 
-/// The head of a member, with GNU long-name blocks before it where names are long.
+/// Returns the head of a member, with GNU long-name blocks before it where names are long.
 pub(super) fn encode(member: &Member) -> Vec<u8> {
     let mut out = Vec::new();
     for (kind, value) in [(b'K', &member.link), (b'L', &member.name)] {

@@ -194,7 +194,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether the file is in the archive by another name already: then the member becomes a link to that.
+    /// Returns whether the file is in the archive by another name already: then the member becomes a link to that.
     fn is_known(&mut self, stat: &sys::Stat, member: &mut Member) -> bool {
         if stat.nlink < 2 {
             return false;

@@ -13,7 +13,7 @@ pub(super) struct Rename {
     scopes: Scopes,
 }
 
-/// What a name is: a flag of each command says whether it changes such ones.
+/// The kind of a name: a flag of each command selects whether it changes such names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Member,
@@ -96,7 +96,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<Rename>, String> {
     }
 }
 
-/// The text up to the delimiter, and what follows it; an escaped delimiter is an ordinary character.
+/// Returns the text up to the delimiter, and what follows it; an escaped delimiter is an ordinary character.
 fn until(text: &[u8], delimiter: u8) -> Result<(Vec<u8>, &[u8]), String> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -117,7 +117,7 @@ fn until(text: &[u8], delimiter: u8) -> Result<(Vec<u8>, &[u8]), String> {
     Err("Invalid transform expression".to_string())
 }
 
-/// The name after all changes.
+/// Returns the name after all changes.
 pub(super) fn apply(renames: &[Rename], name: &[u8], scope: Scope) -> Vec<u8> {
     let mut name = name.to_vec();
     for rename in renames.iter().filter(|rename| rename.scopes.has(scope)) {

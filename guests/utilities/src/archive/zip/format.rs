@@ -59,7 +59,7 @@ impl Member {
         member
     }
 
-    /// The content; `None` when it is damaged or packed in an unknown way.
+    /// Returns the content; `None` when it is damaged or packed in an unknown way.
     pub fn content(&self) -> Option<Vec<u8>> {
         // More than it should have is damage too.
         let largest = usize::try_from(self.size).ok()?;
@@ -67,7 +67,7 @@ impl Member {
         (crc32fast::hash(&content) == self.crc).then_some(content)
     }
 
-    /// What the local and the central head share.
+    /// Returns the fields that the local and the central header share.
     fn common(&self) -> Vec<u8> {
         let (clock, date) = dos(self.modified);
         let mut out = Vec::new();
@@ -83,7 +83,7 @@ impl Member {
     }
 }
 
-/// The members of an archive; `None` when it is none.
+/// Returns the members of an archive; `None` when it is none.
 pub(super) fn read(bytes: &[u8]) -> Option<Vec<Member>> {
     let members = zip::entries(bytes).ok()?.into_iter().map(|entry| Member {
         name: entry.name.to_vec(),
@@ -97,7 +97,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Member>> {
     Some(members.collect())
 }
 
-/// An archive of `members`.
+/// Returns an archive of `members`.
 pub(super) fn write(members: &[Member]) -> Vec<u8> {
     let (mut out, mut central) = (Vec::new(), Vec::new());
     for member in members {

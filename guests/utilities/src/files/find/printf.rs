@@ -102,7 +102,7 @@ impl Format {
     }
 }
 
-/// A time as one of `%T`'s letters shows it; `nanos` since 1970.
+/// Returns a time as one of `%T`'s letters shows it; `nanos` since 1970.
 pub(super) fn time(letter: u8, nanos: i64) -> Vec<u8> {
     let seconds = nanos.div_euclid(1_000_000_000);
     // GNU shows ten places: nine of nanoseconds and a zero.
@@ -122,7 +122,7 @@ pub(super) fn time(letter: u8, nanos: i64) -> Vec<u8> {
     }
 }
 
-/// `%t`, `%a`, `%c`: the C library's `ctime` with a fraction.
+/// Returns `%t`, `%a`, `%c`: the C library's `ctime` with a fraction.
 pub(super) fn ctime(nanos: i64) -> Vec<u8> {
     let fraction = format!(".{:09}0", nanos.rem_euclid(1_000_000_000));
     let mut text = date::format(b"%a %b %e %H:%M:%S", nanos.into());

@@ -10,7 +10,7 @@ pub struct Colors {
 }
 
 impl Colors {
-    /// The built-in colours and what `LS_COLORS` says.
+    /// Returns the built-in colours and those of `LS_COLORS`.
     ///
     /// Without `LS_COLORS`, a terminal that is not known to have colours gets none, even when they are asked for.
     pub fn load() -> Option<Self> {
@@ -85,7 +85,7 @@ impl Colors {
             .filter(|code| !code.is_empty() && *code != "0" && *code != "00")
     }
 
-    /// The code for a file; `None` for no colour.
+    /// Returns the code for a file; `None` for no colour.
     pub fn of(&self, name: &[u8], stat: &Stat, target: Option<Option<Stat>>) -> Option<&str> {
         let mode = stat.mode;
         match stat.kind() {

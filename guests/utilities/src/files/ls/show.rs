@@ -72,7 +72,7 @@ impl Show {
         }
     }
 
-    /// The name as the quoting style shows it.
+    /// Returns the name as the quoting style shows it.
     pub fn quoted(&self, s: &Settings, name: &OsStr) -> Vec<u8> {
         let raw = bytes(name);
         let visible = |text: Vec<u8>| if s.hide_control { hide(&text) } else { text };
@@ -241,7 +241,7 @@ impl Show {
         }
     }
 
-    /// From one column to another, by tabs where they reach.
+    /// Moves from one column to another, by tabs where they reach.
     fn indent(&mut self, s: &Settings, mut from: usize, to: usize) {
         while from < to {
             if s.tab != 0 && to / s.tab > (from + 1) / s.tab {
@@ -320,7 +320,7 @@ fn width(text: &[u8]) -> usize {
 /// Space between columns.
 const GAP: usize = 2;
 
-/// The most columns that fit and their widths.
+/// Returns the most columns that fit and their widths.
 fn layout(cells: &[usize], line: usize, across: bool) -> (usize, Vec<usize>) {
     // Every column takes at least one character and its gap.
     let most = if line == 0 { cells.len() } else { line.div_ceil(GAP + 1).max(1).min(cells.len()) };

@@ -49,7 +49,7 @@ pub(super) fn exp(x: &Number, scale: usize) -> Number {
 
 pub(super) fn ln(x: &Number, scale: usize) -> Number {
     if x.is_zero() || x.is_negative() {
-        // What GNU bc answers instead of an infinity.
+        // The result of GNU bc instead of an infinity.
         let nines = format!("-{}", "9".repeat(scale.max(1)));
         return Number { digits: nines.parse().unwrap_or_default(), scale: 0 }.rescaled(scale);
     }

@@ -25,7 +25,7 @@ impl Number {
         self.digits.sign() == Sign::Minus
     }
 
-    /// Cut (or filled with zeros) to `scale` places.
+    /// Returns the number cut (or filled with zeros) to `scale` places.
     pub fn rescaled(&self, scale: usize) -> Self {
         let digits =
             if scale >= self.scale { &self.digits * ten(scale - self.scale) } else { &self.digits / ten(self.scale - scale) };
@@ -57,7 +57,7 @@ impl Number {
         product.rescaled(full.min(scale.max(self.scale).max(other.scale)))
     }
 
-    /// `None` when dividing by zero.
+    /// Divides; returns `None` when dividing by zero.
     pub fn div(&self, other: &Self, scale: usize) -> Option<Self> {
         if other.is_zero() {
             return None;
@@ -99,7 +99,7 @@ impl Number {
         }
     }
 
-    /// `None` for a negative number.
+    /// Returns the square root; `None` for a negative number.
     pub fn sqrt(&self, scale: usize) -> Option<Self> {
         if self.is_negative() {
             return None;
@@ -114,7 +114,7 @@ impl Number {
         a.cmp(&b)
     }
 
-    /// Number of digits that matter, as `length()` counts them.
+    /// Returns the number of significant digits, as `length()` counts them.
     pub fn length(&self) -> usize {
         let count = self.digits.magnitude().to_string().len();
         if self.is_zero() { self.scale.max(1) } else { count.max(self.scale) }

@@ -184,24 +184,24 @@ impl Parser {
         }
     }
 
-    /// Whether the text ended in the middle of a statement.
+    /// Returns whether the text ended in the middle of a statement.
     pub fn wants_more(&self) -> bool {
         *self.peek() == Token::End
     }
 
-    /// The line the reader stands at, counted from 0; an error in a statement that a newline cut short is reported at the next.
+    /// Returns the line the reader stands at, counted from 0; an error in a statement that a newline cut short is reported at the next.
     pub fn line(&self) -> usize {
         self.tokens[..(self.at + 1).min(self.tokens.len())].iter().filter(|token| **token == Token::Newline).count()
     }
 
-    /// After an error: continues at the next line.
+    /// Continues at the next line after an error.
     pub fn recover(&mut self) {
         while !matches!(self.peek(), Token::Newline | Token::End) {
             self.at += 1;
         }
     }
 
-    /// The next statements of one line; `None` at the end.
+    /// Returns the next statements of one line; `None` at the end.
     pub fn next(&mut self) -> Option<Parse<Vec<Stmt>>> {
         loop {
             match self.peek() {
@@ -232,7 +232,7 @@ impl Parser {
         }
     }
 
-    /// Whether `quit` stands anywhere in these statements: it ends bc when it is read, not when it is reached.
+    /// Returns whether `quit` stands anywhere in these statements: it ends bc when it is read, not when it is reached.
     pub fn quits(statements: &[Stmt]) -> bool {
         statements.iter().any(|statement| match statement {
             Stmt::Quit => true,

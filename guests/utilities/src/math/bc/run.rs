@@ -63,7 +63,7 @@ impl Machine {
         }
     }
 
-    /// The next line of standard input, with its end.
+    /// Returns the next line of standard input, with its end.
     fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
         match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_line().map(|line| line.map(<[u8]>::to_vec)) {
@@ -379,7 +379,7 @@ impl Machine {
         }
     }
 
-    /// `read()`: an expression from the next line of standard input.
+    /// Runs `read()`: an expression from the next line of standard input.
     fn read(&mut self) -> Run<Number> {
         let line = self.input_line().unwrap_or_default();
         match Parser::new(&line).ok().and_then(|mut parser| parser.expr().ok()) {
@@ -464,7 +464,7 @@ impl Machine {
     }
 }
 
-/// The text of `print` with its escapes replaced.
+/// Returns the text of `print` with its escapes replaced.
 fn escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();

@@ -56,7 +56,7 @@ pub(super) struct Machine {
     line_length: usize,
 }
 
-/// Whether a string is still open at the end of `text`.
+/// Returns whether a string is still open at the end of `text`.
 pub(super) fn open_brackets(text: &[u8]) -> bool {
     let mut depth = 0usize;
     let mut bytes = text.iter();
@@ -101,7 +101,7 @@ impl Machine {
         warn!("dc: {message}");
     }
 
-    /// The next line of standard input, with its end.
+    /// Returns the next line of standard input, with its end.
     pub fn input_line(&mut self) -> Option<Vec<u8>> {
         self.out.flush();
         match self.input.get_or_insert_with(|| Lines::new(Input::Stdin, b'\n')).next_line().map(|line| line.map(<[u8]>::to_vec)) {
@@ -158,7 +158,7 @@ impl Machine {
         self.stack.last().map_or_else(|| error("stack empty"), Ok)
     }
 
-    /// The two topmost numbers, still on the stack: a command that fails leaves them.
+    /// Returns the two topmost numbers, still on the stack: a command that fails leaves them.
     fn two(&self) -> Step<(Number, Number)> {
         match self.stack.as_slice() {
             [.., Item::Number(left), Item::Number(right)] => Ok((left.clone(), right.clone())),

@@ -37,7 +37,7 @@ pub const ROUNDS: &[(&str, Round)] = &[
 
 const LETTERS: &str = "KMGTPEZY";
 
-/// The power that a single letter stands for.
+/// Returns the power that a single letter stands for.
 pub fn power(letter: &str) -> Option<u32> {
     let mut letters = letter.chars();
     let at = LETTERS.find(letters.next()?)?;
@@ -67,7 +67,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// The message about `text`, of which `core` was to be the number.
+    /// Returns the message about `text`, of which `core` was to be the number.
     pub fn message(self, text: &[u8], core: &[u8]) -> String {
         let shown = quote::plain_bytes(text);
         match self {
@@ -172,7 +172,7 @@ fn rounded(value: f64, round: Round) -> f64 {
     }
 }
 
-/// The number as text, with its letter.
+/// Returns the number as text, with its letter.
 pub fn show(value: &Value, scale: Scale, round: Round, precision: Option<usize>) -> Result<String, Trouble> {
     let base = match scale {
         Scale::None => {

@@ -33,7 +33,7 @@ pub(super) enum Special {
 }
 
 impl Special {
-    /// The variable with this name; `None` for one that means nothing to the interpreter.
+    /// Returns the variable with this name; `None` for one that means nothing to the interpreter.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "NF" => Self::Nf,
@@ -59,6 +59,15 @@ pub(super) enum Place {
     Var(Var),
     Field(Box<Expr>),
     Element(Var, Vec<Expr>),
+    /// `a[i][j]…`: two subscripts or more.
+    Deep(Var, Vec<Vec<Expr>>),
+}
+
+/// An array: a variable, or below it an element that is one.
+#[derive(Debug)]
+pub(super) struct ArrayPlace {
+    pub var: Var,
+    pub path: Vec<Vec<Expr>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +96,8 @@ pub(super) enum Source {
     Main,
     File(Box<Expr>),
     Command(Box<Expr>),
+    /// `|&`.
+    Both(Box<Expr>),
 }
 
 #[derive(Debug)]
@@ -112,8 +123,10 @@ pub(super) enum Expr {
     Compare(Order, Box<Expr>, Box<Expr>),
     Concat(Vec<Expr>),
     Match(bool, Box<Expr>, Box<Expr>),
-    In(Var, Vec<Expr>),
+    In(ArrayPlace, Vec<Expr>),
     Call(usize, Vec<Expr>),
+    /// `@name(…)`: the function that the variable names.
+    Indirect(Var, Vec<Expr>),
     Builtin(Builtin, Vec<Expr>),
     Getline(Option<Box<Place>>, Source),
     Group(Box<Expr>),
@@ -212,6 +225,8 @@ pub(super) enum Redirect {
     Truncate,
     Append,
     Pipe,
+    /// `|&`: a command that is written to and read from.
+    Both,
 }
 
 #[derive(Debug)]
@@ -223,7 +238,7 @@ pub(super) enum Stmt {
     While(Expr, Box<Stmt>),
     DoWhile(Box<Stmt>, Expr),
     For(Option<Box<Stmt>>, Option<Expr>, Option<Box<Stmt>>, Box<Stmt>),
-    ForIn(Var, Var, Box<Stmt>),
+    ForIn(Var, ArrayPlace, Box<Stmt>),
     Block(Vec<Stmt>),
     Switch(Expr, Vec<(Option<Case>, Vec<Stmt>)>),
     Next,
@@ -232,7 +247,7 @@ pub(super) enum Stmt {
     Continue,
     Exit(Option<Expr>),
     Return(Option<Expr>),
-    Delete(Var, Option<Vec<Expr>>),
+    Delete(ArrayPlace, Option<Vec<Expr>>),
 }
 
 #[derive(Debug)]

@@ -42,7 +42,11 @@ impl<'p> Interp<'p> {
             }
             Builtin::Close => {
                 let name = self.text(&args[0]);
-                Value::Num(self.streams.close(&name))
+                let end = args.get(1).map(|end| self.text(end));
+                Value::Num(match end.as_deref() {
+                    Some(b"to") => self.streams.close_input(&name),
+                    _ => self.streams.close(&name),
+                })
             }
             Builtin::Fflush => {
                 let name = args.first().map(|name| self.text(name));
@@ -119,7 +123,11 @@ impl<'p> Interp<'p> {
     }
 
     fn array_argument(&mut self, arg: &'p Expr) -> Option<ArrayRef> {
-        let Expr::Place(Place::Var(var)) = arg else { return None };
+        let var = match arg {
+            Expr::Place(Place::Var(var)) => var,
+            Expr::Place(place @ (Place::Element(..) | Place::Deep(..))) => return self.element_array(place, false),
+            _ => return None,
+        };
         let cell = match var {
             Var::Global(index) => &self.globals[*index],
             Var::Local(index) => &self.stack[self.base + index],
@@ -132,10 +140,16 @@ impl<'p> Interp<'p> {
     }
 
     fn length(&mut self, arg: Option<&'p Expr>) -> Value {
-        if let Some(array) = arg.and_then(|arg| self.array_argument(arg)) {
-            return Value::Num(array.borrow().len() as f64);
-        }
         let text = match arg {
+            // A subscript is evaluated once.
+            Some(Expr::Place(place @ (Place::Element(..) | Place::Deep(..)))) => match self.element_cell(place, false) {
+                Cell::Array(array) => return Value::Num(array.borrow().len() as f64),
+                Cell::Value(value) => value.text(&self.convfmt),
+            },
+            Some(arg @ Expr::Place(Place::Var(_))) => match self.array_argument(arg) {
+                Some(array) => return Value::Num(array.borrow().len() as f64),
+                None => self.text(arg),
+            },
             Some(arg) => self.text(arg),
             None => Text::from_slice(self.record.text(&self.ofs, &self.convfmt)),
         };
@@ -143,10 +157,15 @@ impl<'p> Interp<'p> {
     }
 
     fn type_of(&mut self, arg: &'p Expr) -> &'static str {
-        if self.array_argument(arg).is_some() {
+        let is_variable = matches!(arg, Expr::Place(Place::Var(_)));
+        if is_variable && self.array_argument(arg).is_some() {
             return "array";
         }
         let value = match arg {
+            Expr::Place(place @ (Place::Element(..) | Place::Deep(..))) => match self.element_cell(place, false) {
+                Cell::Array(_) => return "array",
+                Cell::Value(value) => value,
+            },
             Expr::Place(Place::Field(index)) => {
                 let index = self.field_number(index);
                 let is_assigned = if index == 0 { self.nr > 0.0 || self.record.nf() > 0 } else { index <= self.record.nf() };
@@ -156,9 +175,10 @@ impl<'p> Interp<'p> {
         };
         match value {
             Value::Uninit => match arg {
-                Expr::Place(Place::Var(_)) => "untyped",
+                Expr::Place(Place::Var(_) | Place::Element(..) | Place::Deep(..)) => "untyped",
                 _ => "unassigned",
             },
+            Value::Array(_) => "array",
             Value::Num(_) => "number",
             Value::Str(_) => "string",
             Value::Input(text) => {
@@ -212,6 +232,7 @@ impl<'p> Interp<'p> {
         let Some(source) = self.array_argument(&args[0]) else { self.fatal("asort: first argument is not an array") };
         let target = match args.get(1) {
             Some(Expr::Place(Place::Var(var))) => self.array(*var),
+            Some(Expr::Place(place)) => self.element_array(place, true).unwrap_or_else(|| ArrayRef::clone(&source)),
             _ => ArrayRef::clone(&source),
         };
         let how = match args.get(2) {

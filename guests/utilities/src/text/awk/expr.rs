@@ -1,6 +1,6 @@
 //! Expressions of an awk program, by precedence.
 
-use super::ast::{Arith, Builtin, Expr, Order, Place, Source, Var, builtin};
+use super::ast::{Arith, ArrayPlace, Builtin, Expr, Order, Place, Source, Var, builtin};
 use super::lex::Token;
 use super::parse::{Parser, Result, into_place};
 
@@ -9,7 +9,7 @@ impl Parser {
         self.ternary(false)
     }
 
-    /// An expression in which `>` redirects.
+    /// Returns an expression in which `>` redirects.
     pub(super) fn print_expr(&mut self) -> Result<Expr> {
         self.no_gt = true;
         let expr = self.ternary(false);
@@ -60,7 +60,8 @@ impl Parser {
                 self.at -= 1;
                 return self.unexpected();
             };
-            let array = self.array(&name);
+            let var = self.array(&name);
+            let array = ArrayPlace { var, path: self.subscripts()? };
             left = match left {
                 Expr::List(items) => Expr::In(array, items),
                 other => Expr::In(array, vec![other]),
@@ -91,6 +92,12 @@ impl Parser {
                 left = Expr::Getline(place, Source::Command(Box::new(left)));
                 continue;
             }
+            if self.is("|&") && matches!(self.ahead(1), Token::Name(name) if name == "getline") {
+                self.at += 2;
+                let place = self.optional_place()?;
+                left = Expr::Getline(place, Source::Both(Box::new(left)));
+                continue;
+            }
             let order = match self.peek() {
                 Token::Op("<") => Order::Less,
                 Token::Op("<=") => Order::LessEqual,
@@ -110,7 +117,7 @@ impl Parser {
         match self.peek() {
             Token::Num(_) | Token::Str(_) | Token::Regex(_) | Token::FuncName(_) => !self.is_name("in") || no_in,
             Token::Name(name) => !matches!(name.as_str(), "in" | "else" | "while" | "getline"),
-            Token::Op(op) => matches!(*op, "$" | "(" | "-" | "+" | "++" | "--" | "!"),
+            Token::Op(op) => matches!(*op, "$" | "(" | "-" | "+" | "++" | "--" | "!" | "@"),
             _ => false,
         }
     }
@@ -207,7 +214,7 @@ impl Parser {
         self.assignment(place)
     }
 
-    /// An assignment, when an assigning operator follows.
+    /// Returns an assignment, when an assigning operator follows.
     fn assignment(&mut self, place: Place) -> Result<Expr> {
         let op = match self.peek() {
             Token::Op("=") => None,
@@ -273,6 +280,15 @@ impl Parser {
             Token::Op("-") => Ok(Expr::Neg(Box::new(self.primary()?))),
             Token::Op("+") => Ok(Expr::Plus(Box::new(self.primary()?))),
             Token::Op("!") => Ok(Expr::Not(Box::new(self.primary()?))),
+            Token::Op("@") => {
+                let Token::FuncName(name) = self.advance() else {
+                    self.at -= 1;
+                    return self.unexpected();
+                };
+                let var = self.variable(&name);
+                self.expect("(")?;
+                Ok(Expr::Indirect(var, self.list(")")?))
+            }
             Token::FuncName(name) => self.call(&name),
             Token::Name(name) => self.name(&name),
             _ => {
@@ -282,7 +298,7 @@ impl Parser {
         }
     }
 
-    /// What follows `$`: binds tighter than anything but grouping.
+    /// Parses the operand of `$`, which binds tighter than anything but grouping.
     fn field_index(&mut self) -> Result<Expr> {
         if self.accept("-") {
             return Ok(Expr::Neg(Box::new(self.primary()?)));
@@ -315,15 +331,17 @@ impl Parser {
             self.at -= 1;
             return self.unexpected();
         }
-        if self.accept("[") {
+        if self.is("[") {
             let array = self.array(name);
-            let mut subscript = self.list("]")?;
-            if let [Expr::List(_)] = subscript.as_slice()
-                && let Some(Expr::List(inner)) = subscript.pop()
-            {
-                subscript = inner;
-            }
-            return Ok(Expr::Place(Place::Element(array, subscript)));
+            let mut path = self.subscripts()?;
+            return Ok(Expr::Place(match path.pop() {
+                Some(only) if path.is_empty() => Place::Element(array, only),
+                Some(last) => {
+                    path.push(last);
+                    Place::Deep(array, path)
+                }
+                None => Place::Var(array),
+            }));
         }
         let var = self.variable(name);
         Ok(Expr::Place(Place::Var(var)))

@@ -82,7 +82,7 @@ fn character(value: &Value) -> Vec<u8> {
         Value::Num(number) => Some(*number),
         Value::Uninit => Some(0.0),
         Value::Input(_) => value.as_numeric(),
-        Value::Str(_) => None,
+        Value::Str(_) | Value::Array(_) => None,
     };
     match code {
         Some(code) if code >= 128.0 && common::locale::utf8() => match char::from_u32(code as u32) {
@@ -97,7 +97,7 @@ fn character(value: &Value) -> Vec<u8> {
     }
 }
 
-/// The first `count` characters.
+/// Returns the first `count` characters.
 fn cut(text: &[u8], count: usize) -> &[u8] {
     if text.is_ascii() || !common::locale::utf8() {
         return &text[..count.min(text.len())];

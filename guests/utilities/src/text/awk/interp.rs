@@ -1,5 +1,6 @@
 //! The interpreter: variables, expressions, the main loop.
 
+mod arrays;
 mod eval;
 
 use std::collections::HashMap;
@@ -181,14 +182,14 @@ impl<'p> Interp<'p> {
         } else {
             String::new()
         };
-        warn!("awk: cmd. line:1: {place}fatal: {message}");
+        warn!("awk: {}:1: {place}fatal: {message}", super::source_name());
         io::exit(2)
     }
 
     /// Ends the program with what gawk calls an error: its status is 1.
     pub fn error(&mut self, message: &str) -> ! {
         self.streams.finish();
-        warn!("awk: cmd. line:1: error: {message}");
+        warn!("awk: {}:1: error: {message}", super::source_name());
         io::exit(1)
     }
 
@@ -229,8 +230,7 @@ impl<'p> Interp<'p> {
             self.read_any = true;
             match Input::open(&name) {
                 Ok(input) => {
-                    let shown = if name == b"-" && self.argument == 1 { Vec::new() } else { name };
-                    self.globals[known::FILENAME] = Cell::Value(Value::Input(Text::new(shown)));
+                    self.globals[known::FILENAME] = Cell::Value(Value::Input(Text::new(name)));
                     self.fnr = 0.0;
                     self.main = Some(Reader::new(Box::new(input)));
                     return true;
@@ -375,7 +375,9 @@ impl<'p> Interp<'p> {
             }
             Special::FieldWidths => {
                 let widths = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-                self.splitter = Rc::new(Splitter::Widths(widths.map(|word| to_number(word) as usize).collect()));
+                // `*` is the rest.
+                let width = |word: &[u8]| if word == b"*" { usize::MAX } else { to_number(word) as usize };
+                self.splitter = Rc::new(Splitter::Widths(widths.map(width).collect()));
                 self.field_widths = value;
             }
             Special::IgnoreCase => {
@@ -421,34 +423,6 @@ impl<'p> Interp<'p> {
         }
     }
 
-    pub fn array(&mut self, var: Var) -> ArrayRef {
-        let cell = match var {
-            Var::Global(index) => &mut self.globals[index],
-            Var::Local(index) => &mut self.stack[self.base + index],
-            Var::Special(_) => self.fatal("attempt to use a scalar as an array"),
-        };
-        match cell {
-            Cell::Array(array) => Rc::clone(array),
-            Cell::Value(Value::Uninit) => {
-                let array = ArrayRef::default();
-                *cell = Cell::Array(Rc::clone(&array));
-                array
-            }
-            Cell::Value(_) => self.fatal("attempt to use a scalar as an array"),
-        }
-    }
-
-    /// The subscript of an element, in `key`.
-    pub fn key(&mut self, subscript: &'p [Expr], key: &mut Vec<u8>) {
-        for (index, item) in subscript.iter().enumerate() {
-            if index > 0 {
-                let separator = self.subsep.clone();
-                key.extend_from_slice(&separator);
-            }
-            self.append(item, key);
-        }
-    }
-
     pub fn place(&mut self, place: &'p Place) -> Value {
         match place {
             Place::Var(Var::Global(index)) => match &self.globals[*index] {
@@ -464,11 +438,13 @@ impl<'p> Interp<'p> {
                 let index = self.field_number(index);
                 self.field(index)
             }
-            Place::Element(var, subscript) => {
-                let mut key = Vec::with_capacity(32);
-                self.key(subscript, &mut key);
-                let array = self.array(*var);
-                array.borrow_mut().entry(&key).clone()
+            Place::Element(..) | Place::Deep(..) => {
+                let Some((array, key)) = self.element(place) else { return Value::Uninit };
+                let value = array.borrow_mut().entry(&key).clone();
+                if matches!(value, Value::Array(_)) {
+                    self.fatal("attempt to use an array in a scalar context");
+                }
+                value
             }
         }
     }
@@ -495,11 +471,12 @@ impl<'p> Interp<'p> {
                 let index = self.field_number(index);
                 self.assign_field(index, value);
             }
-            Place::Element(var, subscript) => {
-                let mut key = Vec::with_capacity(32);
-                self.key(subscript, &mut key);
-                let array = self.array(*var);
-                *array.borrow_mut().entry(&key) = value;
+            Place::Element(..) | Place::Deep(..) => {
+                let Some((array, key)) = self.element(place) else { return };
+                let old = std::mem::replace(array.borrow_mut().entry(&key), value);
+                if matches!(old, Value::Array(_)) {
+                    self.fatal("attempt to use an array in a scalar context");
+                }
             }
         }
     }
@@ -530,12 +507,13 @@ impl<'p> Interp<'p> {
 
     /// Changes a number in place: the old value and the new one.
     fn update(&mut self, place: &'p Place, change: impl FnOnce(f64) -> f64) -> (f64, f64) {
-        if let Place::Element(var, subscript) = place {
-            let mut key = Vec::with_capacity(32);
-            self.key(subscript, &mut key);
-            let array = self.array(*var);
+        if let Some((array, key)) = self.element(place) {
             let mut array = array.borrow_mut();
             let slot = array.entry(&key);
+            if matches!(slot, Value::Array(_)) {
+                drop(array);
+                self.fatal("attempt to use an array in a scalar context");
+            }
             let old = slot.number();
             let new = change(old);
             *slot = Value::Num(new);

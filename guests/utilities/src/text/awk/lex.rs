@@ -17,7 +17,7 @@ pub(super) enum Token {
 
 const OPERATORS: &[&str] = &[
     "**=", "...", "&&", "||", "==", "<=", ">=", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "**", "!~", ">>", "|&",
-    "{", "}", "(", ")", "[", "]", ";", ",", "+", "-", "*", "/", "%", "^", "!", ">", "<", "|", "?", ":", "~", "$", "=",
+    "{", "}", "(", ")", "[", "]", ";", ",", "+", "-", "*", "/", "%", "^", "!", ">", "<", "|", "?", ":", "~", "$", "=", "@",
 ];
 
 pub(super) struct Lexer {
@@ -228,7 +228,7 @@ impl Lexer {
     }
 }
 
-/// The characters a string literal stands for.
+/// Returns the characters a string literal stands for.
 pub(super) fn unescape(raw: &[u8], mut unknown: impl FnMut(char)) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut at = 0;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use posix_regex::{Regex, Syntax};
 
-use super::ast::{Case, Expr, Function, Pattern, Place, Program, Redirect, Special, Stmt, Var};
+use super::ast::{ArrayPlace, Case, Expr, Function, Pattern, Place, Program, Redirect, Special, Stmt, Var};
 use super::lex::{Lexer, Token};
 
 pub(super) type Result<T> = std::result::Result<T, String>;
@@ -28,7 +28,7 @@ pub(super) struct Parser {
     pub(super) passed: Vec<(Option<usize>, Var, usize, usize)>,
 }
 
-/// Syntax of awk's patterns.
+/// Returns the syntax of awk's patterns.
 pub(super) fn syntax() -> Syntax {
     Syntax { extended: true, awk: true, escapes: true, utf8: common::locale::utf8(), ..Syntax::default() }
 }
@@ -49,7 +49,7 @@ pub(super) fn parse(text: Vec<u8>) -> Result<Program> {
         }
     }
     for (line, warning) in &lexer.warnings {
-        warn!("awk: cmd. line:{line}: warning: {warning}");
+        warn!("awk: {}:{line}: warning: {warning}", super::source_name());
     }
     let mut parser = Parser {
         tokens,
@@ -131,9 +131,9 @@ impl Parser {
 
     pub(super) fn regex(&self, pattern: &[u8]) -> Result<Rc<Regex>> {
         let line = self.tokens[self.at.min(self.tokens.len()) - 1].1;
-        Regex::new(pattern, syntax())
-            .map(Rc::new)
-            .map_err(|message| format!("cmd. line:{line}: error: {message}: /{}/", String::from_utf8_lossy(pattern)))
+        Regex::new(pattern, syntax()).map(Rc::new).map_err(|message| {
+            format!("{}:{line}: error: {message}: /{}/", super::source_name(), String::from_utf8_lossy(pattern))
+        })
     }
 
     pub(super) fn variable(&mut self, name: &str) -> Var {
@@ -248,7 +248,7 @@ impl Parser {
         }
         let index = self.function(&name);
         if self.program.functions[index].defined {
-            return Err(format!("cmd. line:1: error: function name `{name}' previously defined"));
+            return Err(format!("{}:1: error: function name `{name}' previously defined", super::source_name()));
         }
         self.program.functions[index].params = locals.len();
         self.program.functions[index].defined = true;
@@ -265,7 +265,7 @@ impl Parser {
     /// Arrays travel through calls: what is an array here is one there, and the other way round.
     fn settle_arrays(&mut self) -> Result<()> {
         if let Some(missing) = self.program.functions.iter().find(|function| !function.defined) {
-            return Err(format!("cmd. line:1: fatal: function `{}' not defined", missing.name));
+            return Err(format!("{}:1: fatal: function `{}' not defined", super::source_name(), missing.name));
         }
         loop {
             let before = self.arrays.len();
@@ -310,7 +310,7 @@ impl Parser {
         if self.is("}") || *self.peek() == Token::End { Ok(()) } else { self.unexpected() }
     }
 
-    /// The statement that an `if` or a loop governs.
+    /// Returns the statement that an `if` or a loop governs.
     fn body(&mut self) -> Result<Box<Stmt>> {
         self.skip_newlines();
         if self.accept(";") {
@@ -386,12 +386,17 @@ impl Parser {
         if let (Token::Name(name), Token::Name(word), Token::Name(array)) =
             (self.ahead(0).clone(), self.ahead(1).clone(), self.ahead(2).clone())
             && word == "in"
-            && *self.ahead(3) == Token::Op(")")
+            && matches!(self.ahead(3), Token::Op(")" | "["))
         {
-            self.at += 4;
+            let before = self.at;
+            self.at += 3;
             let key = self.variable(&name);
-            let array = self.array(&array);
-            return Ok(Stmt::ForIn(key, array, self.body()?));
+            let var = self.array(&array);
+            let path = self.subscripts()?;
+            if self.accept(")") {
+                return Ok(Stmt::ForIn(key, ArrayPlace { var, path }, self.body()?));
+            }
+            self.at = before;
         }
         let start = if self.is(";") { None } else { Some(Box::new(self.simple("")?)) };
         self.expect(";")?;
@@ -486,20 +491,31 @@ impl Parser {
                     self.at -= 1;
                     return self.unexpected();
                 };
-                let array = self.array(&name);
-                let subscript = if self.accept("[") {
-                    let list = self.list("]")?;
-                    Some(list)
-                } else {
-                    None
-                };
+                let var = self.array(&name);
+                let mut path = self.subscripts()?;
+                let subscript = path.pop();
                 if grouped {
                     self.expect(")")?;
                 }
-                Stmt::Delete(array, subscript)
+                Stmt::Delete(ArrayPlace { var, path }, subscript)
             }
             _ => Stmt::Expr(self.expr()?),
         })
+    }
+
+    /// Parses `[…][…]…`, of which there may be none.
+    pub(super) fn subscripts(&mut self) -> Result<Vec<Vec<Expr>>> {
+        let mut path = Vec::new();
+        while self.accept("[") {
+            let mut subscript = self.list("]")?;
+            if let [Expr::List(_)] = subscript.as_slice()
+                && let Some(Expr::List(inner)) = subscript.pop()
+            {
+                subscript = inner;
+            }
+            path.push(subscript);
+        }
+        Ok(path)
     }
 
     /// Expressions up to (and with) the closing operator.
@@ -521,7 +537,7 @@ impl Parser {
 
     fn output(&mut self, print: bool) -> Result<Stmt> {
         let mut items = Vec::new();
-        if !self.at_end() && !self.is(">") && !self.is(">>") && !self.is("|") {
+        if !self.at_end() && !self.is(">") && !self.is(">>") && !self.is("|") && !self.is("|&") {
             loop {
                 items.push(self.print_expr()?);
                 if !self.accept(",") {
@@ -541,6 +557,8 @@ impl Parser {
             Some(Redirect::Append)
         } else if self.accept("|") {
             Some(Redirect::Pipe)
+        } else if self.accept("|&") {
+            Some(Redirect::Both)
         } else {
             None
         };
@@ -555,17 +573,18 @@ impl Parser {
     }
 }
 
-/// A message that shows the line and points at the place.
+/// Returns a message that shows the line and points at the place.
 fn diagnose(text: &[u8], line: usize, at: usize, message: &str) -> String {
     let at = at.min(text.len());
     let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
     let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
     let shown = String::from_utf8_lossy(&text[start..end]);
     let blanks: String = text[start..at].iter().map(|&byte| if byte == b'\t' { '\t' } else { ' ' }).collect();
-    format!("cmd. line:{line}: {shown}\nawk: cmd. line:{line}: {blanks}^ {message}")
+    let source = super::source_name();
+    format!("{source}:{line}: {shown}\nawk: {source}:{line}: {blanks}^ {message}")
 }
 
-/// Whether an expression can be assigned to.
+/// Returns whether an expression can be assigned to.
 pub(super) fn into_place(expr: Expr) -> std::result::Result<Place, Expr> {
     match expr {
         Expr::Place(place) => Ok(place),

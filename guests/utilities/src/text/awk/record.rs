@@ -207,7 +207,7 @@ impl Splitter {
                 if at >= text.len() {
                     break;
                 }
-                let end = (at + width).min(text.len());
+                let end = at.saturating_add(*width).min(text.len());
                 each(&text[at..end], b"");
                 at = end;
             }
@@ -312,7 +312,7 @@ impl Record {
         &self.text
     }
 
-    /// The bytes of field `index` (from 1), when it was not assigned to.
+    /// Returns the bytes of field `index` (from 1), when it was not assigned to.
     pub fn raw(&mut self, index: usize) -> Option<&[u8]> {
         if self.fields.is_some() {
             return None;

@@ -1,6 +1,6 @@
 //! Statements and rules.
 
-use super::ast::{Case, Expr, Pattern, Redirect, Stmt, Var};
+use super::ast::{ArrayPlace, Case, Expr, Pattern, Redirect, Stmt, Var};
 use super::format;
 use super::interp::{Cell, Interp, known};
 use super::value::{Text, Value};
@@ -191,7 +191,7 @@ impl<'p> Interp<'p> {
                     }
                 }
             }
-            Stmt::ForIn(key, array, body) => return self.for_in(*key, *array, body),
+            Stmt::ForIn(key, array, body) => return self.for_in(*key, array, body),
             Stmt::Block(body) => return self.block(body),
             Stmt::Switch(subject, cases) => return self.switch(subject, cases),
             Stmt::Next => return Flow::Next,
@@ -216,9 +216,9 @@ impl<'p> Interp<'p> {
                 match subscript {
                     Some(subscript) => {
                         self.key(subscript, &mut key);
-                        self.array(*array).borrow_mut().remove(&key);
+                        self.array_at(array).borrow_mut().remove(&key);
                     }
-                    None => self.array(*array).borrow_mut().clear(),
+                    None => self.array_at(array).borrow_mut().clear(),
                 }
             }
         }
@@ -285,8 +285,8 @@ impl<'p> Interp<'p> {
         }
     }
 
-    fn for_in(&mut self, key: Var, array: Var, body: &'p Stmt) -> Flow {
-        let array = self.array(array);
+    fn for_in(&mut self, key: Var, array: &'p ArrayPlace, body: &'p Stmt) -> Flow {
+        let array = self.array_at(array);
         let keys = match self.sorted_in() {
             Some(how) => {
                 let pairs = array.borrow().pairs();

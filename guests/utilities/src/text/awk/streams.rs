@@ -13,7 +13,12 @@ enum Sink {
     Stdout,
     Stderr,
     File(std::io::BufWriter<File>),
-    Pipe { pid: u32, fd: u32, buffer: Vec<u8> },
+    /// Without a process if it is the source of the same name that is waited for.
+    Pipe {
+        pid: Option<u32>,
+        fd: u32,
+        buffer: Vec<u8>,
+    },
 }
 
 struct Source {
@@ -34,12 +39,16 @@ impl Streams {
 
     /// Writes to the file or command called `name`, opening it first if need be.
     pub fn write(&mut self, redirect: Redirect, name: &[u8], bytes: &[u8]) -> std::io::Result<()> {
+        if redirect == Redirect::Both {
+            self.converse(name)?;
+        }
         if !self.sinks.contains_key(name) {
             let sink = match (redirect, name) {
+                (Redirect::Both, _) => return Err(std::io::Error::from_raw_os_error(sys::errno::EPIPE)),
                 (Redirect::Pipe, _) => {
                     self.flush();
                     let (pid, fd) = command::writing(name)?;
-                    Sink::Pipe { pid, fd, buffer: Vec::new() }
+                    Sink::Pipe { pid: Some(pid), fd, buffer: Vec::new() }
                 }
                 (_, b"/dev/stdout" | b"-") => Sink::Stdout,
                 (_, b"/dev/stderr") => Sink::Stderr,
@@ -67,7 +76,24 @@ impl Streams {
         }
     }
 
-    /// The reader of a file or of a command's output.
+    /// Starts a command that is written to and read from, unless it runs; what was written has reached it afterwards.
+    pub fn converse(&mut self, name: &[u8]) -> std::io::Result<()> {
+        self.flush();
+        if self.sources.contains_key(name) {
+            return Ok(());
+        }
+        let (pid, fd, reader) = command::conversing(name)?;
+        self.sinks.insert(name.to_vec(), Sink::Pipe { pid: None, fd, buffer: Vec::new() });
+        self.sources.insert(name.to_vec(), Source { reader: Reader::new(Box::new(reader)), pid: Some(pid) });
+        Ok(())
+    }
+
+    /// Closes the end of a command to which is written.
+    pub fn close_input(&mut self, name: &[u8]) -> f64 {
+        self.sinks.remove(name).map_or(-1.0, close_sink)
+    }
+
+    /// Returns the reader of a file or of a command's output.
     pub fn reader(&mut self, command: bool, name: &[u8]) -> std::io::Result<&mut Reader> {
         if !self.sources.contains_key(name) {
             let source = if command {
@@ -161,7 +187,7 @@ fn close_sink(mut sink: Sink) -> f64 {
     match sink {
         Sink::Pipe { pid, fd, .. } => {
             let _ = sys::close(fd);
-            wait(pid)
+            pid.map_or(0.0, wait)
         }
         _ => 0.0,
     }

@@ -14,7 +14,7 @@ enum Piece {
     Group(usize),
 }
 
-/// A replacement taken apart; `groups` says whether `\1` means a group.
+/// Parses a replacement; `groups` is whether `\1` means a group.
 fn pieces(text: &[u8], groups: bool) -> Vec<Piece> {
     let mut out = Vec::new();
     let mut literal = Vec::new();
@@ -29,13 +29,20 @@ fn pieces(text: &[u8], groups: bool) -> Vec<Piece> {
                 at += 1;
                 Some(usize::from(digit - b'0'))
             }
-            (b'\\', Some(b'&')) => {
-                literal.push(b'&');
-                at += 1;
+            // Before an `&` two backslashes are one, and one that is left makes it ordinary; elsewhere they stay.
+            (b'\\', _) if !groups => {
+                let run = 1 + text[at..].iter().take_while(|byte| **byte == b'\\').count();
+                at += run - 1;
+                let special = text.get(at) == Some(&b'&');
+                literal.resize(literal.len() + if special { run / 2 } else { run }, b'\\');
+                if special && run % 2 == 1 {
+                    literal.push(b'&');
+                    at += 1;
+                }
                 None
             }
-            (b'\\', Some(b'\\')) if groups || text.get(at + 1) == Some(&b'&') => {
-                literal.push(b'\\');
+            (b'\\', Some(escaped @ (b'&' | b'\\'))) => {
+                literal.push(escaped);
                 at += 1;
                 None
             }
@@ -163,6 +170,7 @@ impl<'p> Interp<'p> {
         let regex = self.regex(&args[1]);
         let array = match args.get(2) {
             Some(Expr::Place(Place::Var(var))) => Some(self.array(*var)),
+            Some(Expr::Place(place)) => self.element_array(place, true),
             _ => None,
         };
         let mut spans = Vec::new();
@@ -214,6 +222,7 @@ impl<'p> Interp<'p> {
         };
         let array_of = |interp: &mut Self, arg: Option<&'p Expr>| match arg {
             Some(Expr::Place(Place::Var(var))) => Some(interp.array(*var)),
+            Some(Expr::Place(place)) => interp.element_array(place, true),
             _ => None,
         };
         let Some(array) = array_of(self, args.get(1)) else { self.fatal("split: second argument is not an array") };

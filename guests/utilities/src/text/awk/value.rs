@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
 
-/// A shared string of bytes that can grow in place while nobody else holds it.
+/// A shared string of bytes that can grow in place while it has one owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text(Rc<Vec<u8>>);
 
@@ -84,7 +84,7 @@ impl Array {
         self.map.get(key).map(|entry| &entry.1)
     }
 
-    /// The element, made when it is not there.
+    /// Returns the element, made when it is not there.
     pub fn entry(&mut self, key: &[u8]) -> &mut Value {
         if !self.map.contains_key(key) {
             self.insert(Text::from_slice(key), Value::Uninit);
@@ -141,12 +141,14 @@ pub(super) enum Value {
     Str(Text),
     /// From outside: a number when it looks like one.
     Input(Text),
+    /// Only as an element of an array.
+    Array(ArrayRef),
 }
 
 impl Value {
     pub fn number(&self) -> f64 {
         match self {
-            Self::Uninit => 0.0,
+            Self::Uninit | Self::Array(_) => 0.0,
             Self::Num(number) => *number,
             Self::Str(text) | Self::Input(text) => to_number(text),
         }
@@ -154,7 +156,7 @@ impl Value {
 
     pub fn truth(&self) -> bool {
         match self {
-            Self::Uninit => false,
+            Self::Uninit | Self::Array(_) => false,
             Self::Num(number) => *number != 0.0,
             Self::Str(text) => !text.is_empty(),
             Self::Input(text) => match looks_numeric(text) {
@@ -164,19 +166,19 @@ impl Value {
         }
     }
 
-    /// The number, when this compares as one.
+    /// Returns the number, when this compares as one.
     pub fn as_numeric(&self) -> Option<f64> {
         match self {
             Self::Uninit => Some(0.0),
             Self::Num(number) => Some(*number),
-            Self::Str(_) => None,
+            Self::Str(_) | Self::Array(_) => None,
             Self::Input(text) => looks_numeric(text),
         }
     }
 
     pub fn text(&self, format: &[u8]) -> Text {
         match self {
-            Self::Uninit => Text::new(Vec::new()),
+            Self::Uninit | Self::Array(_) => Text::new(Vec::new()),
             Self::Num(number) => Text::new(number_text(*number, format)),
             Self::Str(text) | Self::Input(text) => text.clone(),
         }
@@ -185,14 +187,14 @@ impl Value {
     /// Appends the string form.
     pub fn append_to(&self, out: &mut Vec<u8>, format: &[u8]) {
         match self {
-            Self::Uninit => {}
+            Self::Uninit | Self::Array(_) => {}
             Self::Num(number) => append_number(out, *number, format),
             Self::Str(text) | Self::Input(text) => out.extend_from_slice(text),
         }
     }
 }
 
-/// Length of the number that `text` starts with (after blanks), and its value.
+/// Returns the length of the number that `text` starts with (after blanks), and its value.
 fn prefix(text: &[u8]) -> (usize, f64) {
     let mut at = 0;
     while at < text.len() && matches!(text[at], b' ' | b'\t' | b'\n' | b'\r' | 11 | 12) {
@@ -249,18 +251,18 @@ fn prefix(text: &[u8]) -> (usize, f64) {
     (at, value)
 }
 
-/// The number a string stands for in arithmetic.
+/// Returns the number a string stands for in arithmetic.
 pub(super) fn to_number(text: &[u8]) -> f64 {
     prefix(text).1
 }
 
-/// The number, when all of `text` is one.
+/// Returns the number, when all of `text` is one.
 pub(super) fn looks_numeric(text: &[u8]) -> Option<f64> {
     let (end, value) = prefix(text);
     (end > 0 && text[end..].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 11 | 12))).then_some(value)
 }
 
-/// A number as a string: integers plainly, others through `format`.
+/// Returns a number as a string: integers plainly, others through `format`.
 pub(super) fn number_text(number: f64, format: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     append_number(&mut out, number, format);

@@ -36,7 +36,7 @@ fn is_hex(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// One line of a list, in GNU's or BSD's form.
+/// Parses one line of a list, in GNU's or BSD's form.
 fn parse(line: &[u8], algorithm: Algorithm) -> Option<Expected> {
     let line = line.strip_suffix(b"\r").unwrap_or(line).trim_ascii_start();
     let (escaped, line) = match line.strip_prefix(b"\\") {
@@ -57,8 +57,12 @@ fn parse(line: &[u8], algorithm: Algorithm) -> Option<Expected> {
             None => (algorithm.bits(), rest),
         };
         let rest = rest.strip_prefix(b" ").unwrap_or(rest).strip_prefix(b"(")?;
-        let close = rest.windows(4).rposition(|window| window == b") = ")?;
-        let sum = &rest[close + 4..];
+        let close = rest.iter().rposition(|byte| *byte == b')')?;
+        let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+        let after = &rest[close + 1..];
+        let after = &after[after.iter().take_while(|byte| blank(byte)).count()..];
+        let sum = after.strip_prefix(b"=")?;
+        let sum = &sum[sum.iter().take_while(|byte| blank(byte)).count()..];
         return (is_hex(sum) && sum.len() * 4 == bits).then(|| finish(sum, &rest[..close], bits))?;
     }
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();

@@ -69,7 +69,7 @@ fn crc(file: &OsStr) -> io::Result<(u32, u64)> {
     Ok((!value, total))
 }
 
-/// `sum`.
+/// Runs `sum`.
 pub fn sum(args: Args) -> Outcome {
     let spec = Spec { short: "rs", long: &[("sysv", No, 's')], help: "[OPTION]... [FILE]..." };
     let given = options::parse(args, &spec)?;
@@ -102,7 +102,7 @@ pub fn sum(args: Args) -> Outcome {
     Ok(status)
 }
 
-/// `cksum`.
+/// Runs `cksum`.
 pub fn cksum(args: Args) -> Outcome {
     let spec = Spec {
         short: "a:cl:wz",

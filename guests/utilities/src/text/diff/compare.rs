@@ -16,7 +16,7 @@ struct Search<'a> {
     backward: Vec<isize>,
 }
 
-/// The changes between two files whose equal beginnings and ends are left out but for `horizon` lines: changes do not
+/// Returns the changes between two files whose equal beginnings and ends are left out but for `horizon` lines: changes do not
 /// slide into what was left out.
 pub(crate) fn between(old: &[u32], new: &[u32], horizon: usize) -> Vec<Change> {
     let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
@@ -32,19 +32,37 @@ pub(crate) fn between(old: &[u32], new: &[u32], horizon: usize) -> Vec<Change> {
     changes
 }
 
-/// The changes from `old` to `new`; equal numbers are equal lines.
+/// Returns the lines of a file that the other one has too, and where they are.
+fn common(lines: &[u32], other: &[u32]) -> (Vec<u32>, Vec<usize>) {
+    let known: std::collections::HashSet<u32> = other.iter().copied().collect();
+    lines.iter().enumerate().filter(|(_, line)| known.contains(line)).map(|(at, line)| (*line, at)).unzip()
+}
+
+/// Returns whether each line changed: `changed` for the lines at the positions `at`, true for all others.
+fn spread(length: usize, at: &[usize], changed: &[bool]) -> Vec<bool> {
+    let mut all = vec![true; length];
+    for (place, changed) in at.iter().zip(changed) {
+        all[*place] = *changed;
+    }
+    all
+}
+
+/// Returns the changes from `old` to `new`; equal numbers are equal lines.
 pub(crate) fn compare(old: &[u32], new: &[u32]) -> Vec<Change> {
-    let diagonals = old.len() + new.len() + 3;
+    // Lines that only one file has are changed in any case; without them two unlike files are compared at once.
+    let ((old_common, old_at), (new_common, new_at)) = (common(old, new), common(new, old));
+    let diagonals = old_common.len() + new_common.len() + 3;
     let mut search = Search {
-        old,
-        new,
-        old_changed: vec![false; old.len()],
-        new_changed: vec![false; new.len()],
+        old: &old_common,
+        new: &new_common,
+        old_changed: vec![false; old_common.len()],
+        new_changed: vec![false; new_common.len()],
         forward: vec![0; diagonals],
         backward: vec![0; diagonals],
     };
-    search.section(0, old.len() as isize, 0, new.len() as isize);
-    let (mut old_changed, mut new_changed) = (search.old_changed, search.new_changed);
+    search.section(0, old_common.len() as isize, 0, new_common.len() as isize);
+    let mut old_changed = spread(old.len(), &old_at, &search.old_changed);
+    let mut new_changed = spread(new.len(), &new_at, &search.new_changed);
     slide(&mut old_changed, &new_changed, old);
     slide(&mut new_changed, &old_changed, new);
     let mut changes = Vec::new();
@@ -91,7 +109,7 @@ impl Search<'_> {
         }
     }
 
-    /// A point on a shortest path, found by searching from both corners until the searches meet.
+    /// Returns a point on a shortest path, found by searching from both corners until the searches meet.
     fn middle(&mut self, x: isize, x_end: isize, y: isize, y_end: isize) -> (isize, isize) {
         let shift = self.new.len() as isize + 1;
         let at = |diagonal: isize| (diagonal + shift) as usize;

@@ -132,7 +132,7 @@ impl Paper<'_, '_> {
         (first.old.start - before..last.old.end + after, first.new.start - before..last.new.end + after)
     }
 
-    /// The last line before `at` that looks like the start of a function.
+    /// Returns the last line before `at` that looks like the start of a function.
     fn function(&self, at: usize) -> Option<Vec<u8>> {
         let regex = self.options.function.as_ref()?;
         let line = self.old.lines[..at.min(self.old.lines.len())].iter().rev().find(|line| regex.is_match(line))?;
@@ -291,7 +291,7 @@ impl Paper<'_, '_> {
     }
 }
 
-/// At most `width` columns of a line, and how many it took.
+/// Returns at most `width` columns of a line, and how many it took.
 fn expand(line: &[u8], width: usize) -> (Vec<u8>, usize) {
     let mut out = Vec::new();
     let mut column = 0;

@@ -61,7 +61,7 @@ fn line(out: &mut Out, format: &[u8], text: &[u8], number: usize) {
     }
 }
 
-/// `[-0][width]dn` and its kin with `o`, `x` and `X`: the line's number, and what follows in the format.
+/// Returns `[-0][width]dn` and its kin with `o`, `x` and `X`: the line's number, and what follows in the format.
 fn counted(format: &[u8], number: usize) -> Option<(String, &[u8])> {
     let flags = format.iter().take_while(|byte| matches!(byte, b'-' | b'0' | b'\'')).count();
     let digits = format[flags..].iter().take_while(|byte| byte.is_ascii_digit()).count();

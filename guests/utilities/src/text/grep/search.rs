@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The next matching line at or after `at`.
+    /// Returns the next matching line at or after `at`.
     fn next_match(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
         let eol = self.options.eol;
         if self.options.by_line {
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
         if at >= text.len() {
             return None;
         }
-        // A match is inside one line, so its end tells which.
+        // A match is inside one line, which its end determines.
         let to = self.regex.find_end(text, at)?;
         if to >= text.len() && text.last() == Some(&eol) {
             return None;
@@ -258,7 +258,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// After the last line that `-m` allows: its context, whatever it holds.
+    /// Prints the context after the last line that `-m` allows, whatever it holds.
     fn trailing(&mut self, text: &[u8], mut at: usize, state: &mut State<'_>) {
         while state.pending > 0 && at < text.len() {
             let end = memchr(self.options.eol, &text[at..]).map_or(text.len(), |length| at + length + 1);

@@ -99,7 +99,7 @@ pub(super) fn apply(original: &[u8], patch: &Patch, reverse: bool, max_fuzz: usi
     applied
 }
 
-/// Where the old side of a hunk is, nearest to `expected`; how many lines of context were left out on each end.
+/// Returns where the old side of a hunk is, nearest to `expected`; how many lines of context were left out on each end.
 fn locate(lines: &[Vec<u8>], hunk: &Hunk, expected: isize, floor: usize, fuzz: usize) -> Option<(usize, usize, usize)> {
     let before = hunk.lines.iter().take_while(|line| line.0 == b' ').count();
     let after = hunk.lines.iter().rev().take_while(|line| line.0 == b' ').count();
@@ -137,7 +137,7 @@ fn locate(lines: &[Vec<u8>], hunk: &Hunk, expected: isize, floor: usize, fuzz: u
     None
 }
 
-/// The hunks that did not fit, as a unified diff.
+/// Returns the hunks that did not fit, as a unified diff.
 pub(super) fn reject_text(patch: &Patch, hunks: &[Hunk]) -> Vec<u8> {
     let mut out = [b"--- ", patch.old.as_slice(), b"\n+++ ", &patch.new, b"\n"].concat();
     let range = |start: usize, count: usize| if count == 1 { start.to_string() } else { format!("{start},{count}") };

@@ -3,7 +3,7 @@
 /// Lines with their marks.
 type Marked = Vec<(u8, Vec<u8>)>;
 
-/// One hunk: what it expects and what it makes of it.
+/// One hunk: the lines it expects and the lines it produces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk {
     /// First line in the old file, from 1.
@@ -35,7 +35,7 @@ impl Patch {
     }
 }
 
-/// The name in a `---` line, and whether its time is that of a file that does not exist.
+/// Returns the name in a `---` line, and whether its time is that of a file that does not exist.
 fn name(line: &[u8]) -> (Vec<u8>, bool) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -49,7 +49,7 @@ fn name(line: &[u8]) -> (Vec<u8>, bool) {
     (name.to_vec(), time.starts_with(b"1970-01-01 00:00:00"))
 }
 
-/// A name in double quotes with C escapes, as `git` and `diff` write unusual ones, and what follows it.
+/// Returns a name in double quotes with C escapes, as `git` and `diff` write unusual ones, and what follows it.
 fn quoted(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = line.strip_prefix(b"\"")?;
     let mut name = Vec::new();
@@ -99,7 +99,7 @@ fn unified_head(line: &[u8]) -> Option<Hunk> {
     Some(Hunk { start, old_count, new_start, new_count, lines: Vec::new() })
 }
 
-/// All patches in a text.
+/// Returns all patches in a text.
 pub(super) fn patches(text: &[u8]) -> Vec<Patch> {
     let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
     let mut patches: Vec<Patch> = Vec::new();
@@ -142,7 +142,7 @@ pub(super) fn patches(text: &[u8]) -> Vec<Patch> {
     patches
 }
 
-/// Whether the names of two files stand here: `---` and `+++`, or `***` and `---`.
+/// Returns whether the names of two files stand here: `---` and `+++`, or `***` and `---`.
 fn is_head(lines: &[&[u8]]) -> bool {
     let starts = |at: usize, mark: &[u8]| lines.get(at).is_some_and(|line| line.starts_with(mark));
     starts(0, b"--- ") && starts(1, b"+++ ") || starts(0, b"*** ") && starts(1, b"--- ") && starts(2, b"***************")

@@ -23,7 +23,7 @@ impl<'a> Sheet<'a> {
         Self { settings, date, title, out, page: 0, number }
     }
 
-    /// One text, in as many columns as asked for.
+    /// Prints one text in the requested number of columns.
     pub fn columns(&mut self, text: &[u8]) {
         let per_page = self.settings.rows.saturating_mul(self.settings.columns);
         for part in parts(text) {
@@ -36,7 +36,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Several texts, a column each.
+    /// Prints several texts, one per column.
     pub fn merged(&mut self, texts: &[&[u8]]) {
         let files: Vec<Vec<&[u8]>> = texts.iter().map(|text| parts(text).concat()).collect();
         let longest = files.iter().map(Vec::len).max().unwrap_or(0);
@@ -50,7 +50,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// A page's lines as rows: across, or down in columns of the same height.
+    /// Returns a page's lines as rows: across, or down in columns of the same height.
     fn rows<'b>(&self, cells: &[Cell<'b>]) -> Vec<Vec<Cell<'b>>> {
         let columns = self.settings.columns;
         if columns == 1 {
@@ -161,7 +161,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The lines of a text, page by page where form feeds part them.
+/// Returns the lines of a text, page by page where form feeds part them.
 fn parts(text: &[u8]) -> Vec<Vec<&[u8]>> {
     let pages = text.split(|&byte| byte == b'\x0c');
     pages
@@ -172,7 +172,7 @@ fn parts(text: &[u8]) -> Vec<Vec<&[u8]>> {
         .collect()
 }
 
-/// A line as it is shown: tabs as blanks, controls as people can see them.
+/// Returns a line as it is shown: tabs as blanks, controls as people can see them.
 fn render(text: &[u8], settings: &Settings) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for &byte in text {
@@ -241,7 +241,7 @@ impl Line {
         }
     }
 
-    /// Text whose blanks may become tabs.
+    /// Adds text whose blanks may become tabs.
     fn put_with_blanks(&mut self, text: &[u8]) {
         if self.tabs.is_none() {
             return self.put(text);

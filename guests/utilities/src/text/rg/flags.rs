@@ -291,7 +291,7 @@ fn unrecognized(shown: &str) -> String {
     format!("{message}\n\nsimilar flags that are available: {}", similar.join(", "))
 }
 
-/// All runs of three bytes of a name; a shorter one is filled up.
+/// Returns all runs of three bytes of a name; a shorter one is filled up.
 fn parts(name: &str) -> BTreeSet<[u8; 3]> {
     if name.len() < 3 {
         let mut only = [b'!'; 3];
@@ -301,7 +301,7 @@ fn parts(name: &str) -> BTreeSet<[u8; 3]> {
     name.as_bytes().windows(3).map(|part| [part[0], part[1], part[2]]).collect()
 }
 
-/// The share of parts that two names have in common.
+/// Returns the share of parts that two names have in common.
 #[expect(clippy::cast_precision_loss, reason = "a name has few parts")]
 fn likeness(one: &BTreeSet<[u8; 3]>, other: &BTreeSet<[u8; 3]>) -> f64 {
     one.intersection(other).count() as f64 / one.union(other).count() as f64

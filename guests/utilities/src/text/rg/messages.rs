@@ -1,4 +1,4 @@
-//! What `rg` says on standard error, and whether anything went wrong.
+//! The messages of `rg` on standard error, and whether anything failed.
 
 use std::cell::Cell;
 use std::fmt::Arguments;
@@ -17,20 +17,20 @@ impl Messages {
         Self { wanted, about_ignore_files, failed: Cell::new(false) }
     }
 
-    /// A message after which the status is not success.
+    /// Prints a message and sets the status of a failure.
     pub fn error(&self, text: Arguments<'_>) {
         self.failed.set(true);
         self.note(text);
     }
 
-    /// A message that changes nothing.
+    /// Prints a message without changing the status.
     pub fn note(&self, text: Arguments<'_>) {
         if self.wanted {
             warn!("rg: {text}");
         }
     }
 
-    /// What is wrong with a file of patterns to ignore.
+    /// Reports an error in a file of patterns to ignore.
     pub fn ignore_error(&self, text: Arguments<'_>) {
         if self.about_ignore_files {
             self.note(text);
@@ -42,7 +42,7 @@ impl Messages {
     }
 }
 
-/// An error as Rust shows it on Linux, with the number that it has there.
+/// Returns an error as Rust shows it on Linux, with the number that it has there.
 pub(super) fn described(error: &io::Error) -> String {
     use sys::errno::{EACCES, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM};
     let Some(raw) = error.raw_os_error() else { return error.to_string() };
@@ -62,7 +62,7 @@ impl log::Log for Logger {
 
     fn log(&self, record: &log::Record<'_>) {
         let (file, line) = (record.file().unwrap_or_default(), record.line().unwrap_or_default());
-        // The path of a crate's file on the machine that built this says nothing here.
+        // The path of a crate's file on the build machine is meaningless here.
         let file = file.rsplit_once("/src/").map_or(file, |(_, file)| file);
         warn!("rg: {}|{}|{file}:{line}: {}", record.level(), record.target(), record.args());
     }

@@ -301,7 +301,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Changes what a flag asks for. The error says what is wrong with its value.
+    /// Applies a flag. The error describes what is wrong with its value.
     #[expect(clippy::too_many_lines, reason = "one arm per flag")]
     pub fn apply(&mut self, flag: Flag, given: Given) -> Result<(), String> {
         let on = !matches!(given, Given::Off);

@@ -59,7 +59,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// What is left to print goes there.
+    /// Returns the place for the remaining output.
     pub fn output(&mut self) -> &mut Output {
         match &mut self.printer {
             Printer::Lines(printer) => printer.get_mut(),
@@ -144,7 +144,7 @@ fn read<M: Matcher>(
     }
 }
 
-/// The format that a file's name promises. What has no program here is searched as it is, as by ripgrep without the program.
+/// Returns the format that a file's name promises. What has no program here is searched as it is, as by ripgrep without the program.
 fn compressed(path: &Path) -> Option<Format> {
     match path.extension()?.to_str()? {
         "gz" | "tgz" => Some(Format::Gzip),
@@ -216,7 +216,7 @@ fn automata(options: &Options, patterns: &[String]) -> Result<Pattern, String> {
     builder.build_many(patterns).map(Pattern::Automata).map_err(|error| advised(error.to_string()))
 }
 
-/// An error, and the flag that would make the pattern a good one.
+/// Returns an error, and the flag that would make the pattern a good one.
 fn advised(error: String) -> String {
     if error.contains("the literal") && error.contains("not allowed") {
         return format!(
@@ -315,7 +315,7 @@ pub(super) fn hyperlinks(options: &Options) -> HyperlinkConfig {
     HyperlinkConfig::new(environment, options.hyperlink_format.clone())
 }
 
-/// The name of this machine, as a program prints it.
+/// Returns the name of this machine, as a program prints it.
 fn asked_hostname(program: &Path) -> Option<String> {
     let (pid, mut reader) = printing(&[program.as_os_str().as_encoded_bytes().to_vec()], Vec::new()).ok()?;
     let mut text = String::new();

@@ -29,7 +29,7 @@ impl Haystack {
     }
 }
 
-/// A file's place on its device: what tells it from all others.
+/// A file's place on its device, which identifies it.
 type Identity = (u64, u64);
 
 pub(super) struct Walk<'a> {
@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
     }
 
     fn paths(&mut self, builder: &WalkBuilder, paths: &[PathBuf]) {
-        // What is ignored is asked only in directories: a file that is named is searched.
+        // Only files found in directories can be ignored: a named file is searched.
         let mut rules = Vec::new();
         for (index, path) in paths.iter().enumerate() {
             if rules.is_empty() && path.is_dir() {

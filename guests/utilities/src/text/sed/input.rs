@@ -10,7 +10,7 @@ pub(super) struct Stream {
     current: Option<(Vec<u8>, Lines<Input>)>,
     pub name: Vec<u8>,
     pub line: u64,
-    /// Exit status that what went wrong asks for.
+    /// The exit status of the failure.
     pub failed: i32,
     separate: bool,
     in_place: bool,
@@ -117,7 +117,7 @@ impl Stream {
         }
     }
 
-    /// Whether the line read last is the last one.
+    /// Returns whether the line read last is the last one.
     pub fn is_last(&mut self) -> bool {
         loop {
             if self.current.is_some() && !self.current_ended() {
@@ -133,7 +133,7 @@ impl Stream {
         }
     }
 
-    /// Whether nothing more can be read at all.
+    /// Returns whether nothing more can be read at all.
     pub fn is_over(&mut self) -> bool {
         if self.separate {
             return self.is_last() && self.files.is_empty();

@@ -25,7 +25,7 @@ pub(super) struct Replacement {
     cased: bool,
 }
 
-/// The character that `\letter…` stands for; moves `at` behind its digits.
+/// Returns the character that `\letter…` stands for; moves `at` behind its digits.
 pub(super) fn escape(text: &[u8], at: &mut usize, letter: u8) -> Option<u8> {
     let digits = |at: &mut usize, radix: u32, most: usize| {
         let mut value = None;
@@ -55,7 +55,7 @@ pub(super) fn escape(text: &[u8], at: &mut usize, letter: u8) -> Option<u8> {
     }
 }
 
-/// The characters of a `y` string.
+/// Returns the characters of a `y` string.
 pub(super) fn characters(text: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let mut at = 0;

@@ -75,7 +75,7 @@ impl Ordering {
         true
     }
 
-    /// Whether lines are compared as plain bytes.
+    /// Returns whether lines are compared as plain bytes.
     pub fn is_plain(&self) -> bool {
         self.kind == Kind::Text && !self.fold && !self.dictionary && !self.printable && !self.blanks
     }
@@ -115,7 +115,7 @@ fn blank(byte: u8) -> bool {
 }
 
 impl Key {
-    /// The whole line.
+    /// Returns the whole line.
     pub fn whole(rules: &Ordering) -> Self {
         Self { start: Place::default(), end: None, rules: rules.clone(), own_rules: true }
     }
@@ -203,7 +203,7 @@ impl Key {
         Ok(())
     }
 
-    /// Where the key is in a line.
+    /// Returns where the key is in a line.
     pub fn range(&self, line: &[u8], separator: Option<u8>) -> (usize, usize) {
         let start = self.start(line, separator);
         let end = match self.end {
@@ -248,7 +248,7 @@ impl Key {
         at
     }
 
-    /// Eight bytes that order keys as far as eight bytes can.
+    /// Returns eight bytes that order keys as far as eight bytes can.
     pub fn head(&self, key: &[u8]) -> u64 {
         match self.rules.kind {
             Kind::Text if self.rules.is_plain() || (!self.rules.fold && !self.rules.dictionary && !self.rules.printable) => {
@@ -294,7 +294,7 @@ impl Key {
     }
 }
 
-/// The first eight bytes as a number that orders as they do.
+/// Returns the first eight bytes as a number that orders as they do.
 pub fn head(key: &[u8]) -> u64 {
     match key.first_chunk::<8>() {
         Some(eight) => u64::from_be_bytes(*eight),
@@ -322,7 +322,7 @@ fn skip_fields(line: &[u8], count: usize) -> usize {
     at
 }
 
-/// Sign, whole digits without leading zeros, and digits after the point without trailing zeros.
+/// Returns the sign, the whole digits without leading zeros, and the digits after the point without trailing zeros.
 fn number(key: &[u8]) -> (bool, &[u8], &[u8]) {
     let start = key.iter().position(|&byte| !blank(byte)).unwrap_or(key.len());
     let (negative, rest) = match key[start..].strip_prefix(b"-") {
@@ -353,7 +353,7 @@ fn numeric(a: &[u8], b: &[u8]) -> Order {
     if a_negative { order.reverse() } else { order }
 }
 
-/// The whole part, as far as it fits; what is equal here is compared digit by digit.
+/// Returns the whole part, as far as it fits; what is equal here is compared digit by digit.
 fn numeric_head(key: &[u8]) -> u64 {
     let (negative, whole, _) = number(key);
     let size =
@@ -390,7 +390,7 @@ fn month(key: &[u8]) -> u64 {
     MONTHS.iter().position(|month| *month == upper.as_slice()).map_or(0, |at| at as u64 + 1)
 }
 
-/// Sign and unit of a number such as `2.5K`.
+/// Returns the sign and the unit of a number such as `2.5K`.
 fn human_order(key: &[u8]) -> u64 {
     let (negative, whole, fraction) = number(key);
     if whole.is_empty() && fraction.is_empty() {

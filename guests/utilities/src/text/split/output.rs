@@ -67,7 +67,7 @@ impl Outputs {
         }
     }
 
-    /// Makes names long enough for so many files, or says that they are too short.
+    /// Makes names long enough for this many files, or reports that they are too short.
     pub fn make_room(&mut self, count: u64) -> Result<(), i32> {
         let base = self.alphabet.symbols().len() as u64;
         let mut needed = 1;
@@ -85,7 +85,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// The next name; `None` when they are used up.
+    /// Returns the next name; `None` when they are used up.
     fn name(&mut self) -> Option<Vec<u8>> {
         let symbols = self.alphabet.symbols();
         let base = symbols.len() as u64;

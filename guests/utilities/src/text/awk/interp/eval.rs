@@ -1,4 +1,4 @@
-//! Expressions: as values, numbers, strings or truths, whichever is asked for.
+//! Expressions: evaluated as values, numbers, strings or truth values.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -28,6 +28,14 @@ impl<'p> Interp<'p> {
             }
             Source::File(name) => (false, self.text(name)),
             Source::Command(name) => (true, self.text(name)),
+            Source::Both(name) => {
+                let name = self.text(name);
+                if let Err(error) = self.streams.converse(&name) {
+                    self.globals[known::ERRNO] = Cell::Value(Value::Str(Text::new(sys::message(&error).into_bytes())));
+                    return -1.0;
+                }
+                (true, name)
+            }
         };
         let separator = self.separator.clone();
         let mut line = Vec::new();
@@ -82,6 +90,21 @@ impl<'p> Interp<'p> {
                 Value::Str(Text::new(out))
             }
             Expr::Call(function, args) => self.call(*function, args),
+            Expr::Indirect(var, args) => {
+                let name = match var {
+                    Var::Global(index) => self.globals.get(*index),
+                    Var::Local(index) => self.stack.get(self.base + index),
+                    Var::Special(_) => None,
+                };
+                let name = match name {
+                    Some(Cell::Value(value)) => String::from_utf8_lossy(&value.text(&self.convfmt)).into_owned(),
+                    _ => String::new(),
+                };
+                match self.program.functions.iter().position(|function| function.name == name) {
+                    Some(function) => self.call(function, args),
+                    None => self.fatal(&format!("function called indirectly through `{name}' does not exist")),
+                }
+            }
             Expr::Builtin(function, args) => self.builtin(*function, args),
             _ => Value::Num(self.number(expr)),
         }
@@ -232,7 +255,7 @@ impl<'p> Interp<'p> {
             Expr::In(array, subscript) => {
                 let mut key = Vec::new();
                 self.key(subscript, &mut key);
-                self.array(*array).borrow().contains(&key)
+                self.array_at(array).borrow().contains(&key)
             }
             Expr::Num(_) | Expr::Arith(..) | Expr::Neg(_) | Expr::Step(..) | Expr::Update(..) | Expr::Getline(..) => {
                 self.number(expr) != 0.0
@@ -241,7 +264,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// The pattern an expression stands for.
+    /// Returns the pattern an expression stands for.
     pub fn regex(&mut self, expr: &'p Expr) -> Rc<Regex> {
         match expr {
             Expr::Regex(regex) if self.ignore_case => self.pattern(regex.source()),
@@ -304,6 +327,7 @@ impl<'p> Interp<'p> {
                         Cell::Value(value) => Cell::Value(value.clone()),
                     }
                 }
+                Expr::Place(place @ (Place::Element(..) | Place::Deep(..))) => self.element_cell(place, wants_array),
                 other => Cell::Value(self.eval(other)),
             };
             cells.push(cell);

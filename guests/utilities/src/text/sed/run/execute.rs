@@ -275,7 +275,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// The unambiguous form of `l`.
+/// Returns the unambiguous form of `l`.
 fn list(text: &[u8], width: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let mut column = 0;

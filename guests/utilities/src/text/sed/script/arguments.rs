@@ -6,7 +6,7 @@ use super::{Kind, Parser, Result, Substitute, intern};
 use crate::text::sed::replace::{self, Replacement};
 
 impl Parser<'_> {
-    /// Text up to the delimiter: `\` before the delimiter goes, `\n` in a pattern becomes a newline.
+    /// Returns the text up to the delimiter: `\` before the delimiter is removed, `\n` in a pattern becomes a newline.
     pub(super) fn delimited(&mut self, delimiter: u8, pattern: bool) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         loop {
@@ -83,7 +83,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text of `a`, `i`, `c`: one-liner or after `\` and a newline.
+    /// Returns the text of `a`, `i`, `c`: one-liner or after `\` and a newline.
     pub(super) fn text_argument(&mut self) -> Result<Vec<u8>> {
         self.skip_blank();
         let Some(byte) = self.peek() else { return self.error("expected \\ after `a', `c' or `i'") };
