@@ -42,7 +42,7 @@ pub use commit::{Commit, Signature, Tag};
 pub use directory::{NewRepository, Reference};
 pub use error::Error;
 pub use id::{Id, Kind};
-pub use names::{is_dot_git, reference_name};
+pub use names::{is_dot_git, is_dot_gitmodules, reference_name};
 pub use pack::write::{PackWriter, Packed};
 pub use repository::{Bounds, Repository};
 pub use tree::{Mode, TreeEntry, encode_tree};

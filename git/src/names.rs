@@ -5,6 +5,16 @@
 /// Git refuses to check such an entry out, and `git fsck` reports it.
 #[must_use]
 pub fn is_dot_git(name: &str) -> bool {
+    is_any(name, &[".git", "git~1"])
+}
+
+/// Returns whether a name could refer to `.gitmodules` on such a filesystem. Git rejects a symbolic link of that name.
+#[must_use]
+pub fn is_dot_gitmodules(name: &str) -> bool {
+    is_any(name, &[".gitmodules", "gitmod~1", "gitmod~2", "gitmod~3", "gitmod~4"])
+}
+
+fn is_any(name: &str, reserved: &[&str]) -> bool {
     // HFS+ ignores these characters.
     let is_ignored =
         |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
@@ -12,7 +22,7 @@ pub fn is_dot_git(name: &str) -> bool {
     // NTFS ignores everything after a colon, and trailing spaces and full stops; a backslash separates names there.
     visible.split('\\').any(|part| {
         let part = part.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
-        part.eq_ignore_ascii_case(".git") || part.eq_ignore_ascii_case("git~1")
+        reserved.iter().any(|name| part.eq_ignore_ascii_case(name))
     })
 }
 
@@ -26,7 +36,7 @@ pub fn reference_name(text: &str) -> String {
             name.push(if is_refused { '-' } else { c });
         }
         let name = name.trim_end_matches('.');
-        let name = name.strip_suffix(".lock").unwrap_or(name);
+        let name = name.trim_end_matches(".lock");
         let name = name.trim_start_matches(['.', '-']);
         if name.is_empty() { "-".to_owned() } else { name.to_owned() }
     });
@@ -69,6 +79,7 @@ mod tests {
             ("-x", "x"),
             ("a..b", "a.-b"),
             ("x.lock", "x"),
+            ("x.lock.lock", "x"),
             ("a:b?*[c]\\", "a-b---c]-"),
             ("@{1}", "-1-".trim_start_matches('-')),
         ] {

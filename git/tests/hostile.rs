@@ -1,4 +1,4 @@
-//! Repositories and bundles that somebody damaged on purpose: an error, never other bytes, a panic or endless work.
+//! Repositories and bundles that were damaged on purpose: an error, never other bytes, a panic or endless work.
 
 use std::path::{Path, PathBuf};
 
