@@ -93,6 +93,15 @@ fn overwrite(database: &Database, byte: u8) {
     t.commit().unwrap();
 }
 
+/// Overwrites like a shell's `>`: the file is emptied first.
+fn rewrite(database: &Database, byte: u8) {
+    let t = database.begin(None).unwrap();
+    for i in 0..FILES {
+        t.fs().write(&format!("/d/f{i}"), [byte; 1024]).unwrap();
+    }
+    t.commit().unwrap();
+}
+
 fn large(database: &Database) {
     let t = database.begin(None).unwrap();
     let ino = t.create(ROOT, "large", 0o644, 0, 0).unwrap();
@@ -165,6 +174,7 @@ fn main() {
     both("write 100 MB", Some(1.15), &|_| (), &large);
     both("append a line x 1 000", Some(1.15), &log, &append);
     both("overwrite 10 000 files of 1 KiB", Some(2.0), &create, &|database| overwrite(database, 8));
+    both("empty and write 10 000 files of 1 KiB", Some(2.0), &create, &|database| rewrite(database, 8));
     both("remove 10 000 files of 1 KiB", None, &create, &remove);
     for (name, change) in
         [("overwritten since", &(|database: &Database| overwrite(database, 9)) as &dyn Fn(&Database)), ("removed since", &remove)]

@@ -6,6 +6,7 @@ pub(crate) use prune::PRUNED;
 
 use std::ffi::CStr;
 
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
 use crate::error::{Error, Fault, FsError};
@@ -17,6 +18,9 @@ use crate::transaction::Transaction;
 /// Maximum size of the texts of finished calls kept in memory while a transaction is rolled back; further calls keep only their
 /// numbers, names and times.
 const KEPT_BYTES: usize = 16 << 20;
+
+/// Size of the pieces in which long output is written.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// The outcome of a call that ends without `finish`.
 const INTERRUPTION: Outcome<'static> = Outcome {
@@ -392,6 +396,8 @@ pub(crate) fn recover(connection: &Connection, note: &[u8], now: i64) -> rusqlit
 }
 
 fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: i64, interrupted: bool) -> rusqlite::Result<()> {
+    let is_long = outcome.stdout.len() + outcome.stderr.len() > PIECE_BYTES;
+    let stream = |bytes| stream(bytes, is_long);
     let (status, result) = if outcome.error.is_some() { ("error", None) } else { ("success", outcome.result) };
     connection
         .prepare_cached(
@@ -418,8 +424,8 @@ fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: 
         .execute(params![
             open.id,
             open.command,
-            outcome.stdout,
-            outcome.stderr,
+            stream(outcome.stdout),
+            stream(outcome.stderr),
             outcome.stdout_truncated,
             outcome.stderr_truncated,
             interrupted,
@@ -431,7 +437,26 @@ fn insert(connection: &Connection, open: &OpenCall, outcome: &Outcome<'_>, now: 
             now,
             open.parent
         ])?;
+    if is_long {
+        fill(connection, c"stdout", open.id, outcome.stdout)?;
+        fill(connection, c"stderr", open.id, outcome.stderr)?;
+    }
     Ok(())
+}
+
+/// Returns a stream as it is inserted: its bytes, or as many zeros if [`fill`] writes them.
+fn stream(bytes: &[u8], is_long: bool) -> ToSqlOutput<'_> {
+    if is_long { ToSqlOutput::ZeroBlob(bytes.len() as u64) } else { ToSqlOutput::Borrowed(ValueRef::Blob(bytes)) }
+}
+
+/// Writes a stream to its row piece by piece. SQLite holds an inserted value twice in memory, besides its pages.
+fn fill(connection: &Connection, column: &CStr, id: i64, bytes: &[u8]) -> rusqlite::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut blob = connection.blob_open(MAIN_DB, c"sandlite_run", column, id, false)?;
+    bytes.chunks(PIECE_BYTES).enumerate().try_for_each(|(index, piece)| blob.write_all_at(piece, index * PIECE_BYTES))?;
+    blob.close()
 }
 
 /// Returns the expression for the parent call; a read-only file of format 1 has no such column.

@@ -29,7 +29,7 @@ pub(crate) struct Contents(Mutex<Known>);
 struct Known {
     commits: u64,
     files: HashMap<Ino, (Stamp, Content)>,
-    /// Whether a file had several names after a commit.
+    /// Whether a file may have several names after a commit.
     links: Option<(u64, bool)>,
 }
 
@@ -50,15 +50,18 @@ impl Contents {
         self.known().commits
     }
 
-    /// Returns whether a file has several names, as determined after the last commit; `find` determines it.
-    pub(crate) fn links<E>(&self, find: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
-        let mark = {
-            let known = self.known();
-            match known.links {
-                Some((mark, links)) if mark == known.commits => return Ok(links),
-                _ => known.commits,
-            }
-        };
+    /// Returns whether a file may have several names, if that is known for the last commit.
+    pub(crate) fn known_links(&self) -> Option<bool> {
+        let known = self.known();
+        known.links.filter(|(mark, _)| *mark == known.commits).map(|(_, links)| links)
+    }
+
+    /// Returns whether a file may have several names, as of the last commit. `find` determines it for a state that was read after
+    /// `mark` was taken; from then on only a commit that adds such a name changes it.
+    pub(crate) fn links<E>(&self, mark: u64, find: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
+        if let Some(links) = self.known_links() {
+            return Ok(links);
+        }
         let links = find()?;
         self.known().links = Some((mark, links));
         Ok(links)
@@ -84,13 +87,21 @@ impl Contents {
 
     /// Clears the cache after a commit of another process.
     pub(crate) fn forget(&self) {
-        self.committed(None::<std::iter::Empty<Ino>>);
+        self.committed(None::<std::iter::Empty<Ino>>, false);
+        self.known().links = None;
     }
 
-    /// Clears the entries of files changed by a commit; `None` means too many to list.
-    pub(crate) fn committed(&self, changed: Option<impl Iterator<Item = Ino>>) {
+    /// Clears the entries of files changed by a commit; `None` means too many to list. `has_linked`: whether it gave a file
+    /// another name.
+    pub(crate) fn committed(&self, changed: Option<impl Iterator<Item = Ino>>, has_linked: bool) {
         let mut known = self.known();
+        let links = match known.links {
+            _ if has_linked => Some(true),
+            Some((mark, links)) if mark == known.commits => Some(links),
+            _ => None,
+        };
         known.commits += 1;
+        known.links = links.map(|links| (known.commits, links));
         if known.files.is_empty() {
             return;
         }

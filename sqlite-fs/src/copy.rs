@@ -1,6 +1,7 @@
 //! Export and fork: a snapshot file of the committed state, and a second database that starts from it.
 //!
-//! Rows are copied, never pages, so deleted and uncommitted data is not included. The statements are here and not in
+//! Rows are copied, so that deleted and uncommitted data is not included; only a fork in memory of a database in memory shares its
+//! pages, with what was deleted in them, because its exports copy rows again. The statements are here and not in
 //! `store/write.rs`: they fill a whole fresh database from another one, and change no row of a database in use.
 
 use std::path::{Path, PathBuf};
@@ -62,8 +63,8 @@ INSERT INTO main.sandlite_kv SELECT * FROM source.sandlite_kv WHERE secret=0;
 ";
 const HISTORY: &str = "
 INSERT INTO main.tool_calls SELECT * FROM source.tool_calls;
-INSERT INTO main.sandlite_run SELECT id, command, stdout, stderr, stdout_truncated, stderr_truncated, interrupted, exit_code,
-  limit_reached, usage, changes, started_ns, completed_ns, {parent} FROM source.sandlite_run;
+INSERT INTO main.sandlite_run SELECT id, command, stdout_truncated, stderr_truncated, interrupted, exit_code, limit_reached,
+  usage, changes, started_ns, completed_ns, {parent}, stdout, stderr FROM source.sandlite_run;
 ";
 
 /// The versions. Labels and saved rows are copied table by table.
@@ -160,6 +161,9 @@ impl Database {
                 options.open_published()
             }
             None => {
+                if let Some(fork) = self.fork_memory(&options)? {
+                    return Ok(fork);
+                }
                 let fork = options.open()?;
                 fork.fill(|store| {
                     store.patience.refill_as(&self.shared.patience_for_copy());

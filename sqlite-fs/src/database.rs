@@ -2,6 +2,7 @@
 
 mod idle;
 mod open;
+mod spare;
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use self::open::{described, open_for_reading, open_for_writing};
+use self::open::{Start, described, open_for_reading, open_for_writing};
+use self::spare::Tables;
 
 use crate::checkpoint::Checkpoint;
 use crate::clock;
@@ -69,6 +71,10 @@ pub(crate) struct Shared {
     chunk_bytes: usize,
     interrupter: Interrupter,
     pub(crate) options: Options,
+    /// The tables of a database in memory, as they were last asked for.
+    tables: Mutex<Option<Arc<Tables>>>,
+    /// Those of a fork in memory: its connections are kept when it is closed.
+    kept_for: Option<Arc<Tables>>,
 }
 
 /// The result of [`Database::compact`], in bytes of the database with its log.
@@ -161,6 +167,30 @@ impl Database {
 
     pub(crate) fn open(options: Options) -> Result<Self, Error> {
         let source = Source::of(&options)?;
+        Self::open_at(options, source, Start::New, Vec::new(), None)
+    }
+
+    /// Opens a copy in memory of a database in memory, which is `None` for one in a file. Their pages are shared until they change.
+    pub(crate) fn fork_memory(&self, options: &Options) -> Result<Option<Self>, Error> {
+        let Some(memory) = self.shared.memory() else { return Ok(None) };
+        let tables = self.shared.tables()?;
+        let (source, start, readers) = match spare::take(&tables) {
+            Some(spare::Spare { named, writer, readers, .. }) => (Source::Memory(named), Start::Kept(writer), readers),
+            None => (Source::of(options)?, Start::Copy, Vec::new()),
+        };
+        if let Source::Memory(named) = &source {
+            named.memory.take_over(memory);
+        }
+        Self::open_at(options.clone(), source, start, readers, Some(tables)).map(Some)
+    }
+
+    fn open_at(
+        options: Options,
+        source: Source,
+        start: Start,
+        readers: Vec<(Connection, Patience)>,
+        kept_for: Option<Arc<Tables>>,
+    ) -> Result<Self, Error> {
         if let Some(path) = &options.path {
             if path.is_dir() {
                 return Err(Error::Disk { path: path.clone(), source: std::io::ErrorKind::IsADirectory.into() });
@@ -178,7 +208,7 @@ impl Database {
             }
             (path, _) => {
                 let name = path.as_deref().unwrap_or(Path::new(":memory:"));
-                let mut store = described(open_for_writing(&source, &options, &interrupter), name)?;
+                let mut store = described(open_for_writing(&source, &options, &interrupter, start), name)?;
                 let chunk_bytes = store.chunk_bytes();
                 gauge = Arc::clone(&store.gauge);
                 contents = Arc::clone(&store.contents);
@@ -195,7 +225,7 @@ impl Database {
                 writer: Arc::new(Writer { slot: Mutex::new(Slot { store, waiting: 0 }), returned: Condvar::new() }),
                 gauge,
                 contents,
-                readers: Mutex::new(Vec::new()),
+                readers: Mutex::new(readers),
                 source,
                 place,
                 watch,
@@ -203,6 +233,8 @@ impl Database {
                 chunk_bytes,
                 interrupter,
                 options,
+                tables: Mutex::new(kept_for.clone()),
+                kept_for,
             }),
         })
     }
@@ -388,6 +420,18 @@ impl Shared {
         Ok(Reader::new(connection, patience, Arc::clone(self)))
     }
 
+    /// Returns the tables of this database.
+    fn tables(&self) -> Result<Arc<Tables>, Error> {
+        let idle = lock(&self.readers).pop();
+        let (connection, patience) = idle.map_or_else(|| self.connect_reader(), Ok)?;
+        let known = lock(&self.tables).clone();
+        let tables = Tables::of(&connection, known);
+        self.return_reader(connection, patience);
+        let tables = tables?;
+        *lock(&self.tables) = Some(Arc::clone(&tables));
+        Ok(tables)
+    }
+
     /// Returns the URI that another connection attaches to read this database.
     pub(crate) fn uri_for_reading(&self) -> Result<String, Error> {
         match &self.source {
@@ -423,7 +467,7 @@ impl Shared {
     }
 
     /// Frees the memory of removed rows if it is substantial. An error loses nothing: the memory is reused.
-    fn make_compact(&self, store: &Store) {
+    fn make_compact(&self, store: &mut Store) {
         let Source::Memory(named) = &self.source else { return };
         if !named.memory.has_much_free() {
             return;
@@ -431,6 +475,7 @@ impl Shared {
         let Some(copy) = Named::new(Memory::empty()) else { return };
         if store.connection.execute("VACUUM INTO ?1", [copy.uri_for_writing()]).is_ok() {
             named.memory.replace_by(&copy.memory);
+            store.expect_replacement();
         }
     }
 
@@ -468,7 +513,7 @@ impl Shared {
         match &self.checkpoint {
             Some(checkpoint) => checkpoint.after_transaction(store, &self.writer),
             None => {
-                self.make_compact(&store);
+                self.make_compact(&mut store);
                 self.writer.put_back(store);
             }
         }
@@ -482,9 +527,22 @@ impl Shared {
     }
 }
 
+impl Shared {
+    // Keeps the connections of a fork for the next one.
+    fn keep_connections(&mut self) {
+        let Some(tables) = self.kept_for.take() else { return };
+        let store = lock(&self.writer.slot).store.take();
+        let readers = std::mem::take(self.readers.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let source = std::mem::replace(&mut self.source, Source::File(std::path::PathBuf::new()));
+        if let (Some(store), Source::Memory(named)) = (store, source) {
+            spare::put(named, store.into_connection(), readers, tables);
+        }
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
-        let Some(place) = &self.place else { return };
+        let Some(place) = &self.place else { return self.keep_connections() };
         // Joins its thread, which may use the store.
         self.checkpoint = None;
         let slot = lock(&self.writer.slot);

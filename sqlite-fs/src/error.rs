@@ -331,9 +331,7 @@ impl Error {
             }
             Self::Tampered { .. } => "import the file: its rows are checked and copied into a new database",
             Self::TooNew { .. } => "use a newer version",
-            Self::NoVersion { .. } => {
-                "list the versions with `sandlite log`; older ones were pruned to stay within the limit `past`"
-            }
+            Self::NoVersion { .. } => "list the versions with `sandlite log`; older ones were pruned",
             Self::Moved { .. } => {
                 "no changes were made, and earlier changes are in the file that was moved: \
                  put it back, or open the sandbox again"
@@ -449,7 +447,7 @@ impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::{ErrorCode, ffi};
         match error.sqlite_error_code() {
-            // The file is shorter than its header says.
+            // The file is shorter than its header claims.
             Some(ErrorCode::SystemIoFailure) if error.sqlite_extended_error_code() == Some(ffi::SQLITE_IOERR_SHORT_READ) => {
                 Self::Damaged("it is truncated".to_owned())
             }

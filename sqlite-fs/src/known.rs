@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::error::damaged;
-use crate::schema::migrations::FORMAT_1;
+use crate::schema::migrations::{FORMAT_1, UPGRADED};
 use crate::{format, settings, whiteout};
 
 /// Everything that creates a table or an index of ours. When you add one, add its text here. A table that older files lack is
@@ -43,7 +43,7 @@ struct Known {
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| {
-        let texts: HashSet<String> = OURS.iter().chain(SDKS).flat_map(|text| statements(text)).collect();
+        let texts: HashSet<String> = OURS.iter().chain(SDKS).chain([&UPGRADED]).flat_map(|text| statements(text)).collect();
         let tables_of = |text: &str| statements(text).filter_map(|text| table_of(&text).map(str::to_owned)).collect();
         let (required, required_since_2) = (tables_of(format::TABLES), tables_of(format::VERSIONS));
         let texts_1 = statements(FORMAT_1).filter_map(|text| Some((table_of(&text)?.to_owned(), text.clone()))).collect();
@@ -187,6 +187,7 @@ mod tests {
         connection.execute_batch(&format!("DROP TABLE sandlite_run; {FORMAT_1}")).unwrap();
         assert_eq!(stranger(&connection, 1).unwrap(), None);
         assert!(stranger(&connection, 2).unwrap().unwrap().contains("`sandlite_run`"));
+        assert_eq!(verdict(&format!("DROP TABLE sandlite_run; {UPGRADED}")), None);
         refused("DROP TABLE sandlite_version", "no table `sandlite_version`");
         assert_eq!(verdict("DROP TABLE sandlite_past_data; DROP TABLE sandlite_label;"), None);
     }

@@ -60,7 +60,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Removed while still locked, so that nobody else removes it at the same time.
+        // Removed while still locked, so that no other process removes it at the same time.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

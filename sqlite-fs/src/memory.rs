@@ -11,7 +11,7 @@ pub(crate) mod layer;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::BuildHasherDefault;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::store::InoHasher;
@@ -20,6 +20,9 @@ use crate::store::InoHasher;
 const BLOCK_BYTES: usize = 4096;
 
 type Block = [u8; BLOCK_BYTES];
+
+/// Distance of the numbers of states: odd, so that all numbers come once, and large.
+const FAR: u32 = 0x9E37_79B9;
 
 /// Minimum number of free pages for compaction: 16 MiB, and a quarter of the database.
 const WORTH_PAGES: u32 = 4096;
@@ -55,6 +58,23 @@ impl State {
             Arc::new(block)
         };
         Self { blocks: image.chunks(BLOCK_BYTES).map(block).collect(), bytes: image.len() }
+    }
+}
+
+impl State {
+    // Sets the number by which SQLite notices that its cached pages are not of this state. Each commit increments it, so it must be far
+    // from those of other states.
+    fn mark(&mut self) {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(FAR, Ordering::Relaxed).to_be_bytes();
+        let Some(header) = self.blocks.first_mut().map(Arc::make_mut) else { return };
+        // The offsets in SQLite's header of the number, and of the one for which the length in the header is valid.
+        let is_valid = header.get(24..28) == header.get(92..96);
+        for at in [24, 92].into_iter().take(if is_valid { 2 } else { 1 }) {
+            if let Some(place) = header.get_mut(at..at + 4) {
+                place.copy_from_slice(&number);
+            }
+        }
     }
 }
 
@@ -103,6 +123,14 @@ impl Memory {
         // The offsets of the number of pages and of free pages in SQLite's header.
         let (pages, free) = (number(28), number(36));
         free >= WORTH_PAGES && free >= pages / 4
+    }
+
+    /// Replaces the content by that of another database, whose blocks are shared until they change.
+    pub(crate) fn take_over(&self, other: &Self) {
+        let mut state = State::clone(&other.lock());
+        state.mark();
+        self.committed_blocks.store(state.blocks.len(), Ordering::Relaxed);
+        *self.lock() = Arc::new(state);
     }
 
     /// Replaces the content by that of a compact copy. SQLite notices at its next lock.
@@ -344,6 +372,25 @@ mod tests {
         assert_eq!(memory.resident(), 102 * BLOCK_BYTES as u64);
         writer.end(false);
         assert_eq!(memory.resident(), 100 * BLOCK_BYTES as u64);
+    }
+
+    #[test]
+    fn a_copy_shares_blocks_until_they_change_and_has_a_number_of_its_own() {
+        let image = [[1; BLOCK_BYTES], [2; BLOCK_BYTES]].concat();
+        let (first, second) = (memory(&image), Arc::new(Memory::new(Arc::default())));
+        second.take_over(&first);
+        let blocks = |memory: &Memory| memory.lock().blocks.clone();
+        assert!(Arc::ptr_eq(&blocks(&first)[1], &blocks(&second)[1]));
+        let number = |memory: &Memory| [24, 92].map(|at| blocks(memory)[0][at..at + 4].to_vec());
+        assert_eq!(number(&first), [[1; 4], [1; 4]]);
+        assert_eq!(number(&second)[0], number(&second)[1]);
+        let mut writer = Handle::new(Arc::clone(&second), true);
+        assert!(writer.write(BLOCK_BYTES, b"new"));
+        writer.end(false);
+        assert_eq!(content(&Handle::new(first, false)), image);
+        let third = Memory::new(Arc::default());
+        third.take_over(&second);
+        assert_ne!(number(&second), number(&third));
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl Reader {
         let (connection, patience) = self.connection.as_mut().ok_or(FsError::Io)?;
         patience.watch(connection, is_over)?;
         self.is_held = true;
+        self.mark.set(self.shared.contents.mark());
         patience.refill();
         connection.prepare_cached("BEGIN")?.execute([])?;
         self.depth.set(1);
@@ -169,12 +170,12 @@ impl Reader {
         })?)
     }
 
-    /// Returns the keys and sessions that changed after the version being read, at the cost of the changes; `None` if this is
-    /// unknown because another program wrote to the file.
-    pub fn changed_values(&self) -> Result<Option<ChangedValues>, Error> {
+    /// Returns the keys and sessions that changed after the version being read, up to another version or the newest, at the cost of
+    /// the changes; `None` if this is unknown because another program wrote to the file.
+    pub fn changed_values(&self, until: Option<i64>) -> Result<Option<ChangedValues>, Error> {
         Ok(self.rows(|connection| match self.at.get() {
             None => Ok(Some(ChangedValues::default())),
-            Some(version) => at::changed_values(connection, version),
+            Some(version) => at::changed_values(connection, version, until),
         })?)
     }
 
@@ -242,9 +243,14 @@ impl Reader {
         }
     }
 
-    /// Returns whether a file has several names. A read-only database is not notified of commits and determines it each time.
+    /// Returns whether a file may have several names, if that is known.
+    pub(crate) fn known_links(&self) -> Option<bool> {
+        if self.shared.is_read_only() { None } else { self.shared.contents.known_links() }
+    }
+
+    /// Returns whether a file may have several names. A read-only database is not notified of commits and determines it each time.
     pub(crate) fn links_known(&self, find: impl FnOnce() -> rusqlite::Result<bool>) -> rusqlite::Result<bool> {
-        if self.shared.is_read_only() { find() } else { self.shared.contents.links(find) }
+        if self.shared.is_read_only() { find() } else { self.shared.contents.links(self.mark.get(), find) }
     }
 
     fn entry(&self, connection: &Connection, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {

@@ -113,6 +113,20 @@ pub(crate) fn place(connection: &Connection, of: Ino) -> rusqlite::Result<Option
         .optional()
 }
 
+/// Returns all names of some inodes: directory, name, inode. Scans the table.
+pub(crate) fn names_of(connection: &Connection, is_wanted: impl Fn(Ino) -> bool) -> rusqlite::Result<Vec<(Ino, String, Ino)>> {
+    let mut statement = connection.prepare_cached("SELECT parent_ino, name, ino FROM fs_dentry")?;
+    let mut found = statement.query([])?;
+    let mut names = Vec::new();
+    while let Some(row) = found.next()? {
+        let of = ino(row, 2)?;
+        if is_wanted(of) {
+            names.push((ino(row, 0)?, name(row, 1)?.to_owned(), of));
+        }
+    }
+    Ok(names)
+}
+
 /// Returns the entries after `cookie`; `kind_of` returns the type if the inode has no row yet.
 pub(crate) fn entries(
     connection: &Connection,

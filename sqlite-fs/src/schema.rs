@@ -20,6 +20,8 @@ use crate::{known, past, rows, stranger};
 const PAGE_BYTES: u32 = 16 * 1024;
 /// Size of SQLite's own cache for the writer, in KiB.
 const WRITER_CACHE_KIB: i64 = 8 * 1024;
+/// The same for the writer of a database in memory: its pages are in memory anyway, so a larger cache would hold them twice.
+const MEMORY_CACHE_KIB: i64 = 1024;
 /// The same for a reader.
 const READER_CACHE_KIB: i64 = 2 * 1024;
 
@@ -66,15 +68,15 @@ pub(crate) fn tune_writer(
 ) -> rusqlite::Result<()> {
     harden(connection)?;
     let pages = format!("PRAGMA page_size={PAGE_BYTES};");
-    let (first, synchronous) = match (file, durability) {
-        (false, _) => ("PRAGMA journal_mode=MEMORY;", "OFF"),
-        (true, Durability::PowerSafe) => (&*pages, "FULL"),
-        (true, Durability::CrashSafe) => (&*pages, "NORMAL"),
+    let (first, synchronous, cache) = match (file, durability) {
+        (false, _) => ("PRAGMA journal_mode=MEMORY;", "OFF", MEMORY_CACHE_KIB),
+        (true, Durability::PowerSafe) => (&*pages, "FULL", WRITER_CACHE_KIB),
+        (true, Durability::CrashSafe) => (&*pages, "NORMAL", WRITER_CACHE_KIB),
     };
     let secure_delete = if secure_delete { "ON" } else { "FAST" };
     connection.execute_batch(&format!(
         "{first} PRAGMA synchronous={synchronous};
-         PRAGMA cache_size=-{WRITER_CACHE_KIB}; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;
+         PRAGMA cache_size=-{cache}; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;
          PRAGMA temp_store=MEMORY; PRAGMA secure_delete={secure_delete};"
     ))?;
     connection.busy_timeout(BUSY)

@@ -87,6 +87,11 @@ fn in_time(until: Option<Instant>) -> Result<(), Fault> {
     }
 }
 
+/// Returns a number that changes when another connection commits.
+fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
+
 pub(crate) struct Store {
     pub(crate) connection: Connection,
     pub(crate) clock: Arc<dyn Clock>,
@@ -232,6 +237,11 @@ impl Store {
         }
     }
 
+    /// Returns the connection. No transaction is running.
+    pub(crate) fn into_connection(self) -> Connection {
+        self.connection
+    }
+
     /// Runs one operation: starts the SQLite transaction if it is the first, and records whether SQLite rolled it back.
     pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.lost.is_some() {
@@ -297,14 +307,13 @@ impl Store {
         if self.is_oversized {
             self.past.give_up();
         }
-        let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        let version = data_version(&self.connection)?;
         if version != self.data_version {
             self.forget();
             // At first there is nothing to compare with; `schema::after_visit` looks for traces of others.
             if self.data_version != 0 {
-                if self.turn.as_ref().is_some_and(Turn::is_ours) {
-                    self.contents.forget();
-                } else {
+                self.contents.forget();
+                if !self.turn.as_ref().is_some_and(Turn::is_ours) {
                     self.distrusts_sums = true;
                     self.past.visit();
                 }
@@ -312,6 +321,15 @@ impl Store {
             self.data_version = version;
         }
         Ok(())
+    }
+
+    /// Continues with a compact copy of the same rows, which is not a change by another program.
+    pub(crate) fn expect_replacement(&mut self) {
+        if self.data_version != 0
+            && let Ok(version) = data_version(&self.connection)
+        {
+            self.data_version = version;
+        }
     }
 
     /// Checks that the owner's permission bits include `bits`, if they are enforced.
@@ -470,7 +488,7 @@ impl Store {
         self.flush_version()?;
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.past.committed();
-        self.contents.committed(self.journal.changed_contents());
+        self.contents.committed(self.journal.changed_contents(), self.journal.has_linked());
         Ok(())
     }
 

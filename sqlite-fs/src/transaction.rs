@@ -459,16 +459,26 @@ impl Transaction {
         self.run(Store::used)
     }
 
-    /// Returns the changes of this transaction so far, by path; at most about 10 000.
+    /// Returns the size of all files, including this transaction's changes. Unlike [`used`](Self::used) it counts no other rows.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FsError::Damaged`] if the rows cannot be counted.
+    pub fn file_bytes(&self) -> Result<u64, FsError> {
+        self.run(|store| Ok(store.usage()?.bytes))
+    }
+
+    /// Returns the changes of this transaction so far, by path, and whether the list is complete: not if more than 100 000 names
+    /// or files changed.
     ///
     /// # Errors
     ///
     /// Returns [`FsError::Damaged`] if the rows are inconsistent.
-    pub fn changes(&self) -> Result<Vec<Change>, FsError> {
-        self.run(|store| Ok(store.changes(None)?.0))
+    pub fn changes(&self) -> Result<(Vec<Change>, bool), FsError> {
+        self.run(|store| store.changes(None))
     }
 
-    /// Returns the changes that can be listed by `until`, and whether the list is complete.
+    /// Returns the changes that can be listed by `until`, at most about 10 000, and whether the list is complete.
     ///
     /// # Errors
     ///

@@ -56,7 +56,7 @@ impl Rows for Transaction {
     fn has_links(&self) -> Result<bool, FsError> {
         self.run(|store| {
             let contents = std::sync::Arc::clone(&store.contents);
-            Ok(contents.links(|| has_links(&store.connection))?)
+            Ok(contents.links(contents.mark(), || has_links(&store.connection))?)
         })
     }
 }
@@ -89,6 +89,9 @@ impl Rows for Reader {
     fn has_links(&self) -> Result<bool, FsError> {
         if self.version_read().is_some() {
             return Ok(true);
+        }
+        if let Some(links) = self.known_links() {
+            return Ok(links);
         }
         self.rows(|connection| Ok(self.links_known(|| has_links(connection))?)).map_err(|fault| fault.as_fs())
     }

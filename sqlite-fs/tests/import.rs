@@ -490,7 +490,7 @@ fn deleted_bytes_are_overwritten_with_secure_delete() {
     assert!(!has(b"DELETED-VALUE"));
 }
 
-/// T-SNAP-06: nothing in a snapshot is authority; what it says about itself beyond its rows is not taken over.
+/// T-SNAP-06: nothing in a snapshot is authority; its claims about itself are not imported.
 #[test]
 fn a_snapshot_brings_rows_and_nothing_else() {
     let corpus = Corpus::new();

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use model::state::{Model, NAMES, Outcome, QUOTA};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sqlite_fs::{Database, Durability, FileType, FsError, ROOT, Savepoint, Transaction};
+use sqlite_fs::{Change, ChangeKind, Database, Durability, FileType, FsError, ROOT, Savepoint, Transaction};
 
 /// Sequences and their length: more than 100 000 operations.
 const CASES: u32 = 1000;
@@ -221,6 +221,7 @@ fn run(database: &Database, ops: &[Op]) -> Result<(), TestCaseError> {
                 }
             }
             Op::Commit => {
+                check_changes(t, &committed, &model)?;
                 transaction.take().expect("open").commit().unwrap();
                 model.end();
                 committed = model.clone();
@@ -245,6 +246,39 @@ fn run(database: &Database, ops: &[Op]) -> Result<(), TestCaseError> {
     drop(transaction);
     compare(database, &committed)?;
     compare_versions(database, &versions)
+}
+
+/// A list of changes has every path that differs, and no other. What is below a moved directory moved with it.
+fn check_changes(t: &Transaction, before: &Model, after: &Model) -> Result<(), TestCaseError> {
+    let (changes, is_complete) = t.changes().unwrap();
+    prop_assert!(is_complete);
+    let (before, after) = (before.tree(), after.tree());
+    let (mut listed, mut moved) = (BTreeMap::new(), Vec::new());
+    for Change { path, kind, .. } in changes.into_iter().filter(|change| change.path != "/") {
+        let (old, new) = (before.get(&path), after.get(&path));
+        match &kind {
+            ChangeKind::Created => prop_assert!(old.is_none() && new.is_some(), "created {}", path),
+            ChangeKind::Deleted => prop_assert!(old.is_some() && new.is_none(), "deleted {}", path),
+            ChangeKind::Renamed { from } => {
+                prop_assert_eq!(before.get(from).map(|old| old.0), new.map(|new| new.0), "{} -> {}", from, path);
+                moved.extend([from.clone(), path.clone()]);
+            }
+            // Content of a file that moved with its directory.
+            _ => prop_assert!(new.is_some(), "changed {}", path),
+        }
+        prop_assert!(listed.insert(path.clone(), kind).is_none(), "{} is listed twice", path);
+    }
+    for path in before.keys().chain(after.keys()) {
+        let (old, new) = (before.get(path), after.get(path));
+        let is_there = listed.contains_key(path) || moved.contains(path);
+        if old.map(|old| old.0) != new.map(|new| new.0) {
+            let is_below = moved.iter().any(|top| path.strip_prefix(top.as_str()).is_some_and(|rest| rest.starts_with('/')));
+            prop_assert!(is_there || is_below, "{} leads elsewhere", path);
+        } else if old.map(|old| (old.1, &old.3)) != new.map(|new| (new.1, &new.3)) {
+            prop_assert!(is_there, "{} differs", path);
+        }
+    }
+    Ok(())
 }
 
 /// Every version is what was committed then, and so is the state before the first.

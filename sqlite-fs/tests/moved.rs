@@ -1,4 +1,4 @@
-//! A database that is replaced or removed while it is open: no commit is acknowledged that nobody would find.
+//! A database that is replaced or removed while it is open: no commit is acknowledged that would be lost.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
 

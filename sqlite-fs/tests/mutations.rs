@@ -125,7 +125,7 @@ const MORE: &[(&str, &[&str])] = &[
     ("fs_overlay_config", &["key", "value"]),
 ];
 
-/// Values that somebody forgot to think of.
+/// Values that code easily overlooks.
 const VALUES: &[&str] = &[
     "NULL",
     "0",

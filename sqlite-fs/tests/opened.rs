@@ -1,4 +1,4 @@
-//! Files that somebody tampered with, opened as they are: a lie is damage where it is met, and never acts. T-SNAP-01,
+//! Tampered files, opened as they are: false data is reported as damage where it is read, and has no effect. T-SNAP-01,
 //! T-SNAP-02, T-SNAP-04
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]

@@ -370,7 +370,7 @@ fn entries(dir: &OwnedFd) -> Vec<(String, &'static str)> {
     entries
 }
 
-/// On Linux root is asked for no permissions because it has these capabilities; without them it is an owner like others. They
+/// On Linux root needs no permissions because it has these capabilities; without them it is an owner like others. They
 /// are the calling thread's.
 fn with_privileges(yes: bool) {
     let all = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;

@@ -228,7 +228,7 @@ fn long_ago() -> Instant {
     Instant::now().checked_sub(Duration::from_secs(1)).unwrap()
 }
 
-/// Begins a call and changes much; `settled` says whether only the commit itself is left.
+/// Begins a call and changes much; `settled` means that only the commit itself is left.
 fn check_late(settled: bool) {
     let dir = tempfile::tempdir().unwrap();
     let database = open(dir.path(), Quota::default());

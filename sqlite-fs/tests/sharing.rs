@@ -42,7 +42,7 @@ fn add_one(database: &Database) {
     transaction.commit().unwrap();
 }
 
-/// Not a test: what the child process runs. It begins a call, says so, and waits to be killed; or it counts.
+/// Not a test: what the child process runs. It begins a call, reports that, and waits to be killed; or it counts.
 #[test]
 fn child() {
     let Ok(work) = std::env::var(CHILD) else { return };

@@ -185,10 +185,10 @@ fn labels_are_unique_and_name_versions_that_exist() {
     let transaction = database.begin(None).unwrap();
     transaction.label("before the change", 1, Some("why")).unwrap();
     let refused = |name: &str, version: i64| transaction.label(name, version, None).unwrap_err().to_string();
-    assert_eq!(refused("before the change", 0), "invalid label: `before the change` already exists");
+    assert_eq!(refused("before the change", 0), "invalid checkpoint name: `before the change` already exists");
     assert_eq!(refused("other", 9), "unknown version 9: 0 to 1 exist");
-    assert_eq!(refused("12", 1), "invalid label: a number already denotes a version");
-    assert_eq!(refused("", 1), "invalid label: expected 1 to 255 printable bytes");
+    assert_eq!(refused("12", 1), "invalid checkpoint name: a number already denotes a version");
+    assert_eq!(refused("", 1), "invalid checkpoint name: expected 1 to 255 printable bytes");
     transaction.commit().unwrap();
     let reader = database.reader().unwrap();
     assert_eq!(reader.versions(None, 1).unwrap()[0].labels, ["before the change"]);
@@ -448,7 +448,7 @@ fn without_versions_the_past_is_dropped_and_begins_anew() {
     assert_eq!(text(&database.reader_at(0).unwrap(), "/a").as_deref(), Some("two"));
 }
 
-/// T-SNAP-02: whatever saved rows say, reading them ends with an answer or an error.
+/// T-SNAP-02: reading saved rows with any content returns a value or an error.
 #[test]
 fn hostile_saved_rows_are_damage_where_they_are_met() {
     let lies = [

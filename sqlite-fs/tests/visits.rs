@@ -1,6 +1,6 @@
 //! What another program wrote into a file: a version of its own, and what was there before is unknown.
 
-use sqlite_fs::{Database, FsError, VersionKind};
+use sqlite_fs::{Database, FsError, Keep, Rows, VersionKind};
 
 #[path = "past/support.rs"]
 mod support;
@@ -120,4 +120,44 @@ fn only_data_changed_by_another_program_is_unknown() {
         assert!(!changed.iter().any(|path| path.starts_with("/kept")), "{changed:?}");
         assert_eq!(text(&database.reader_at(last).unwrap(), "/quiet").as_deref(), Some("QUIET!"));
     }
+}
+
+/// A database in memory continues with a compact copy of its rows when much of it is free.
+#[test]
+fn compacting_memory_is_not_a_change_by_another_program() {
+    let database = Database::options().open().unwrap();
+    let large = vec![7; 40 << 20];
+    commit(&database, |transaction| transaction.fs().write("/large", &large).unwrap());
+    commit(&database, |transaction| transaction.fs().remove_file("/large").unwrap());
+    commit(&database, |transaction| {
+        transaction.fs().write("/note", "one").unwrap();
+        transaction.prune(&Keep { versions: Some(1), ..Keep::default() }).unwrap();
+    });
+    let one = write(&database, "/note", "one");
+    assert!(database.compact(None).unwrap().before < 16 << 20, "the free pages were not returned");
+    let two = write(&database, "/note", "two");
+    write(&database, "/note", "three");
+    let reader = database.reader().unwrap();
+    let versions = reader.versions(None, 100).unwrap();
+    assert!(versions.iter().all(|version| version.kind != VersionKind::Outside), "{versions:?}");
+    let notes = [one, two].map(|version| text(&database.reader_at(version).unwrap(), "/note"));
+    assert_eq!(notes, [Some("one".to_owned()), Some("two".to_owned())]);
+}
+
+#[test]
+fn a_second_name_that_another_program_adds_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = Database::options().path(&path).open().unwrap();
+    write(&database, "/file", "x");
+    assert!(!database.reader().unwrap().has_links().unwrap());
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "INSERT INTO fs_dentry (name, parent_ino, ino) SELECT 'second', parent_ino, ino FROM fs_dentry WHERE name='file';
+             UPDATE fs_inode SET nlink=2 WHERE ino=(SELECT ino FROM fs_dentry WHERE name='file');",
+        )
+        .unwrap();
+    write(&database, "/more", "y");
+    assert!(database.reader().unwrap().has_links().unwrap());
 }

@@ -50,16 +50,36 @@ fn look_at(connection: &Connection, path: &Path) -> Result<usize, Error> {
     schema::chunk_bytes(connection)
 }
 
-pub(super) fn open_for_writing(source: &Source, options: &Options, interrupter: &Interrupter) -> Result<Store, Error> {
+/// What a writer begins with.
+pub(super) enum Start {
+    /// A new database in memory, or a file that may be one.
+    New,
+    /// The copy of another database in memory.
+    Copy,
+    /// The same, through a connection that has been prepared for another one.
+    Kept(Connection),
+}
+
+pub(super) fn open_for_writing(
+    source: &Source,
+    options: &Options,
+    interrupter: &Interrupter,
+    start: Start,
+) -> Result<Store, Error> {
     let (mut side, left) = match options.path.as_deref().map(|path| Side::join(path, options.wait)).transpose()? {
         Some((side, left)) => (Some(side), left),
         None => (None, Some(Left::default())),
     };
-    let mut connection = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    let is_new = matches!(start, Start::New);
+    let mut connection = match start {
+        Start::Kept(connection) => connection,
+        Start::New | Start::Copy => source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?,
+    };
     let patience = source.patience();
     let watch = interrupter.clone();
     patience.watch(&mut connection, move || watch.stops_statement())?;
-    let (chunk_bytes, is_oversized) = patience.explained(set_up(&connection, options, left.as_ref(), &patience))?;
+    let set_up = if is_new { set_up(&connection, options, left.as_ref(), &patience) } else { set_up_copy(&connection, options) };
+    let (chunk_bytes, is_oversized) = patience.explained(set_up)?;
     if let (Some(side), Some(_)) = (&mut side, left) {
         side.share()?;
     }
@@ -70,6 +90,13 @@ pub(super) fn open_for_writing(source: &Source, options: &Options, interrupter: 
     let mut store = Store::new(connection, chunk_bytes, options, interrupter.clone(), turn, patience);
     store.is_oversized = is_oversized;
     Ok(store)
+}
+
+/// Prepares a copy in memory of a database that was prepared. Returns its chunk size, and whether it exceeds its quota.
+fn set_up_copy(connection: &Connection, options: &Options) -> Result<(usize, bool), Error> {
+    schema::tune_writer(connection, false, options.durability, options.secure_delete)?;
+    let is_oversized = schema::limit_pages(connection, &options.quota)?;
+    Ok((schema::chunk_bytes(connection)?, is_oversized))
 }
 
 /// Creates a fresh database, or prepares an existing one. Returns its chunk size, and whether it exceeds its quota.

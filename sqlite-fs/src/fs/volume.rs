@@ -15,7 +15,7 @@ pub trait Volume: Tree<Node: Eq + Hash> {
     /// Returns the attributes of a node.
     fn stat(&self, node: Self::Node) -> Result<Stat, FsError>;
 
-    /// Returns the size of a file that is about to be read. A tree that generates contents knows it no earlier.
+    /// Returns the size of a file that is about to be read. A tree that generates contents cannot return it earlier.
     fn size(&self, file: Self::Node) -> Result<u64, FsError> {
         Ok(self.stat(file)?.size)
     }

@@ -157,7 +157,7 @@ impl Store {
             _ => None,
         };
         // LocalSandbox writes milliseconds as seconds, and durations a thousand times too long.
-        let milliseconds = started.abs() > MILLISECONDS;
+        let milliseconds = started.unsigned_abs() > MILLISECONDS;
         let duration = match (milliseconds, completed, row.get_ref(8)?) {
             (true, Some(completed), _) => Some(completed.saturating_sub(started)),
             (false, _, ValueRef::Integer(duration)) => Some(duration),

@@ -19,7 +19,7 @@ use crate::store::{Store, write};
 /// Permissions that are kept: no set-user-ID, no set-group-ID.
 pub(super) const MODE_MASK: u32 = 0o1777;
 /// Larger times are in milliseconds: as seconds they would be after the year 5000.
-pub(super) const MILLISECONDS: i64 = 100_000_000_000;
+pub(super) const MILLISECONDS: u64 = 100_000_000_000;
 /// LocalSandbox stores a symbolic link as a file with JSON of at most this size: the longest target, every byte escaped.
 const FAKE_LINK_MAX: u64 = 6 * 4095 + 32;
 
@@ -50,7 +50,7 @@ pub(super) fn optional_text(row: &Row<'_>, index: usize, what: &'static str) -> 
 }
 
 fn time(seconds: i64, nanos: i64) -> i64 {
-    if seconds.abs() > MILLISECONDS { seconds.saturating_mul(1_000_000) } else { join(seconds, nanos) }
+    if seconds.unsigned_abs() > MILLISECONDS { seconds.saturating_mul(1_000_000) } else { join(seconds, nanos) }
 }
 
 fn number(row: &Row<'_>, index: usize) -> Result<u32, Error> {

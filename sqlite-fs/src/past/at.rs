@@ -459,20 +459,22 @@ pub(crate) fn keys_after(
     Ok(crate::kv::page(found, prefix, most, bytes)?)
 }
 
-/// Returns the keys and the parts of sessions that later versions changed; `None` if another program may have changed others.
-pub(crate) fn changed_values(connection: &Connection, at: At) -> Result<Option<ChangedValues>, Fault> {
+/// Returns the keys and the parts of sessions that later versions changed, up to one of them; `None` if another program may have
+/// changed others.
+pub(crate) fn changed_values(connection: &Connection, at: At, until: Option<i64>) -> Result<Option<ChangedValues>, Fault> {
     if at.visited.is_some() {
         return Ok(None);
     }
-    let mut changed = ChangedValues::default();
+    let (mut changed, end) = (ChangedValues::default(), until.map_or(i64::MAX, |until| first_id(until.saturating_add(1))));
     if at.tables.has(Table::Key) {
-        let mut statement = connection.prepare_cached("SELECT DISTINCT key FROM sandlite_past_kv NOT INDEXED WHERE id>=?1")?;
-        changed.keys = statement.query_map([at.first], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let query = "SELECT DISTINCT key FROM sandlite_past_kv NOT INDEXED WHERE id>=?1 AND id<?2";
+        let mut statement = connection.prepare_cached(query)?;
+        changed.keys = statement.query_map([at.first, end], |row| row.get(0))?.collect::<Result<_, _>>()?;
     }
     if at.tables.has(Table::Session) {
-        let mut statement =
-            connection.prepare_cached("SELECT DISTINCT name FROM sandlite_past_session NOT INDEXED WHERE id>=?1")?;
-        changed.sessions = statement.query_map([at.first], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let query = "SELECT DISTINCT name FROM sandlite_past_session NOT INDEXED WHERE id>=?1 AND id<?2";
+        let mut statement = connection.prepare_cached(query)?;
+        changed.sessions = statement.query_map([at.first, end], |row| row.get(0))?.collect::<Result<_, _>>()?;
     }
     Ok(Some(changed))
 }

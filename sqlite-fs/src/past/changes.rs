@@ -81,10 +81,46 @@ impl Pair<'_> {
                 }
             }
         }
+        for (dir, name) in self.names_of_linked(&inodes)? {
+            for side in 0..2 {
+                if let Some(path) = unless_unknown(self.path_of(side, dir))?.flatten() {
+                    paths.insert(join(&path, &name));
+                }
+            }
+        }
         for path in paths {
             self.compare_path(&path, 0)?;
         }
         Ok(is_complete)
+    }
+
+    /// Collects all names that saved files with several names had or have. Reads all entries if there is such a file.
+    fn names_of_linked(&self, inodes: &BTreeSet<Ino>) -> Result<BTreeSet<(Ino, String)>, Fault> {
+        let (mut linked, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for ino in inodes.iter().take(CHANGES_MAX) {
+            for side in 0..2 {
+                let stat = unless_unknown(at::inode(self.connection, self.state(side), *ino))?.flatten();
+                if stat.is_some_and(|stat| stat.nlink > 1 && !stat.is_dir()) {
+                    linked.insert(*ino);
+                }
+            }
+        }
+        for (query, is_there) in [
+            ("SELECT parent_ino, name, ino FROM fs_dentry", true),
+            ("SELECT parent_ino, name, ino FROM sandlite_past_dentry WHERE ino NOT NULL", self.from.tables.has(Table::Dentry)),
+        ] {
+            if linked.is_empty() || !is_there {
+                continue;
+            }
+            let mut statement = self.connection.prepare_cached(query)?;
+            let mut found = statement.query([])?;
+            while let Some(row) = found.next()? {
+                if linked.contains(&rows::ino(row, 2)?) {
+                    names.insert((rows::ino(row, 0)?, rows::name(row, 1)?.to_owned()));
+                }
+            }
+        }
+        Ok(names)
     }
 
     /// Collects entries that were removed, moved or created.

@@ -107,8 +107,35 @@ impl Past {
         if ino >= head.mark {
             return Ok(());
         }
-        self.remember_chunked(ino);
+        let is_first = !self.remember_chunked(ino);
+        if is_first && self.first_chunks(connection, ino, from, first)? {
+            return Ok(());
+        }
         self.many(connection, Table::Data, first, signed(ino), signed(from), CHUNKS_OF_FILE)
+    }
+
+    /// Saves the chunks of a file of which this version has saved none: no saved row has to be looked up. Returns whether that
+    /// was possible; the first row of a version needs a number, because the others follow the highest one.
+    fn first_chunks(&self, connection: &Connection, ino: Ino, from: u64, first: i64) -> Result<bool> {
+        let (rows, bytes): (i64, u64) = connection
+            .prepare_cached(
+                "SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM fs_data WHERE ino=?1 AND chunk_index>=?2",
+            )?
+            .query_row([signed(ino), signed(from)], |row| Ok((row.get(0)?, crate::rows::bytes(row, 1)?)))?;
+        if rows == 0 {
+            return Ok(true);
+        }
+        if self.next_id(connection, Table::Data, first)? == first {
+            return Ok(false);
+        }
+        let saved = connection
+            .prepare_cached(
+                "INSERT INTO sandlite_past_data (ino, chunk_index, data)
+                 SELECT ino, chunk_index, data FROM fs_data WHERE ino=?1 AND chunk_index>=?2 ORDER BY chunk_index",
+            )?
+            .execute([signed(ino), signed(from)])?;
+        self.saved(Table::Data, saved, bytes);
+        Ok(true)
     }
 
     /// Saves the rows of a query: one row with its number, or all with consecutive numbers.

@@ -500,7 +500,7 @@ impl Transaction {
 
 impl Store {
     fn label(&mut self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
-        let invalid = |reason: &str| Error::Invalid { what: "label", reason: reason.to_owned() };
+        let invalid = |reason: &str| Error::Invalid { what: "checkpoint name", reason: reason.to_owned() };
         refuse_label(name, message).map_err(invalid)?;
         let now = self.now();
         let problem = self.run(|store| {

@@ -30,6 +30,13 @@ const STEPS: &[Step] = &[
     Step { from: 2, statements: &[] },
 ];
 
+/// The statements of tables in a file that was upgraded from format 1, or created before their columns had another order.
+pub(crate) const UPGRADED: &str = "
+CREATE TABLE sandlite_run (id INTEGER PRIMARY KEY, command TEXT NOT NULL, stdout BLOB NOT NULL, stderr BLOB NOT NULL,
+  stdout_truncated INTEGER NOT NULL, stderr_truncated INTEGER NOT NULL, interrupted INTEGER NOT NULL, exit_code INTEGER,
+  limit_reached TEXT, usage TEXT, changes TEXT, started_ns INTEGER NOT NULL, completed_ns INTEGER NOT NULL, parent INTEGER);
+";
+
 /// The statements of tables that were different in format 1.
 pub(crate) const FORMAT_1: &str = "
 CREATE TABLE sandlite_run (id INTEGER PRIMARY KEY, command TEXT NOT NULL, stdout BLOB NOT NULL, stderr BLOB NOT NULL,

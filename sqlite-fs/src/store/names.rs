@@ -71,7 +71,7 @@ impl Names {
 
 impl Store {
     /// Returns the inode of a name, if it exists.
-    fn find(&mut self, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
+    pub(super) fn find(&mut self, dir: Ino, name: &str) -> Result<Option<Ino>, Fault> {
         if let Some(known) = self.names.get(dir, name) {
             return Ok(known);
         }
@@ -187,7 +187,7 @@ impl Store {
     }
 
     fn add_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
-        self.note_name(dir, name, None)?;
+        self.journal.name(dir, name, None);
         let id = self.next_entry()?;
         write::add_name(&self.connection, &self.past, id, (dir, name), ino)?;
         self.next_entry = Some(id + 1);
@@ -197,7 +197,7 @@ impl Store {
     }
 
     fn remove_entry(&mut self, dir: Ino, name: &str, ino: Ino, link_change: i32) -> Result<(), Fault> {
-        self.note_name(dir, name, Some(ino))?;
+        self.journal.name(dir, name, Some(ino));
         write::remove_name(&self.connection, &self.past, dir, name)?;
         self.change_names(0, entry_bytes(name))?;
         self.names.set(dir, name, None);
@@ -280,6 +280,7 @@ impl Store {
             return Err(FsError::TooManyLinks.into());
         }
         self.check_names(entry_bytes(name), 0)?;
+        self.journal.linked();
         let node = self.node_to_change(ino)?;
         node.stat.nlink += 1;
         node.stat.ctime = now;
@@ -378,15 +379,12 @@ impl Store {
             self.remove_entry(new_dir, new, target, if is_dir { -1 } else { 0 })?;
             self.drop_link(target)?;
         }
-        self.note_name(old_dir, old, Some(ino))?;
-        self.note_name(new_dir, new, None)?;
+        self.journal.name(old_dir, old, Some(ino));
+        self.journal.name(new_dir, new, None);
         write::move_name(&self.connection, &self.past, (old_dir, old), (new_dir, new))?;
         self.change_names(entry_bytes(new), entry_bytes(old))?;
         self.names.set(old_dir, old, None);
         self.names.set(new_dir, new, Some(ino));
-        if is_dir {
-            self.journal.directory_moved();
-        }
         self.touch_directory(old_dir, if is_dir { -1 } else { 0 })?;
         self.touch_directory(new_dir, if is_dir { 1 } else { 0 })?;
         let now = self.now();

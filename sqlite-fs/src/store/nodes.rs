@@ -143,6 +143,9 @@ impl Store {
 
     /// Sets the attributes that an inode had elsewhere.
     pub(crate) fn set_stat(&mut self, stat: Stat) -> Result<(), Fault> {
+        if stat.nlink > 1 {
+            self.journal.linked();
+        }
         self.node_to_change(stat.ino)?.stat = stat;
         Ok(())
     }

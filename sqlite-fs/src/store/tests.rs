@@ -1,5 +1,6 @@
 //! The guarantees of a transaction.
 
+mod changes;
 mod in_memory;
 
 use std::sync::Arc;
@@ -343,7 +344,7 @@ fn a_transaction_lists_its_changes_by_path() {
     fs.write("/temporary", b"").unwrap();
     fs.remove_file("/temporary").unwrap();
     let changes: Vec<_> =
-        transaction.changes().unwrap().into_iter().map(|change| (change.path, change.kind, change.size)).collect();
+        transaction.changes().unwrap().0.into_iter().map(|change| (change.path, change.kind, change.size)).collect();
     let expected = [
         ("/dir", ChangeKind::Created, 0),
         ("/dir/made", ChangeKind::Created, 3),

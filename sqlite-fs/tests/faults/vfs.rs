@@ -59,7 +59,7 @@ pub fn fail_after(calls: i64, code: c_int) {
     LEFT.store(calls, Ordering::SeqCst);
 }
 
-/// The disk is well again; says whether it had failed.
+/// Repairs the disk. Returns whether it had failed.
 pub fn heal() -> bool {
     LEFT.swap(-1, Ordering::SeqCst) == 0
 }
@@ -71,7 +71,7 @@ pub fn record(cut_at: u64) {
     CUT_AT.store(CALLS.load(Ordering::SeqCst) + cut_at, Ordering::SeqCst);
 }
 
-/// Whether the power is gone.
+/// Whether the power has failed.
 pub fn is_cut() -> bool {
     AFTER_CUT.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }

@@ -41,7 +41,7 @@ impl std::fmt::Debug for Outcome {
             Self::Done => write!(f, "done"),
             Self::Number(number) => write!(f, "{number}"),
             Self::Text(text) => write!(f, "{text:?}"),
-            // A page of zeros helps nobody.
+            // A page of zeros is useless.
             Self::Bytes(bytes) => {
                 let runs = bytes.chunk_by(|a, b| a == b).map(|run| format!("{}x{}", run.len(), run[0]));
                 write!(f, "bytes {}", runs.take(20).collect::<Vec<_>>().join(" "))
