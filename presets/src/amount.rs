@@ -24,7 +24,7 @@ pub struct WallTime(pub Duration);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     /// The number before the unit is missing or invalid.
-    #[error("invalid amount `{0}`: expected a whole number first")]
+    #[error("invalid amount `{0}`: expected a whole number with an optional unit")]
     Number(String),
     /// The unit is unknown.
     #[error("unknown unit `{unit}` of {what}: expected {known}")]

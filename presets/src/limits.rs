@@ -63,7 +63,7 @@ macro_rules! limits {
                 true $(&& self.$field <= other.$field)*
             }
 
-            /// The tighter of each limit of both.
+            /// Returns the tighter one of each limit of both.
             #[must_use]
             pub fn tighter_of(&self, other: &Self) -> Self {
                 Self { $($field: self.$field.min(other.$field),)* }
@@ -92,9 +92,11 @@ macro_rules! limits {
             ///
             /// # Errors
             ///
-            /// Returns [`LimitError::Zero`] if a limit is zero.
+            /// Returns [`LimitError::Zero`] if a limit is zero, except for `past`: without a past, no earlier version is kept.
             pub fn check(self) -> Result<Self, LimitError> {
-                $(if self.$field.is_zero() { return Err(LimitError::Zero(LimitName::$variant)); })*
+                $(if self.$field.is_zero() && LimitName::$variant != LimitName::Past {
+                    return Err(LimitError::Zero(LimitName::$variant));
+                })*
                 Ok(self)
             }
         }
@@ -305,6 +307,8 @@ mod tests {
         check_refused("commands  ", "", "missing field `commands`");
         check_refused("commands  ", "comands = 5", "unknown field `comands`");
         check_refused("memory  ", "memory = \"0 MB\"", "limit `memory` is 0");
+        let without = crate::Limits { past: crate::ByteSize(0), ..Preset::Strict.limits() };
+        assert_eq!(without.clone().check(), Ok(without));
         check_refused("memory  ", "memory = \"99999999999 GB\"", "too large");
     }
 }
