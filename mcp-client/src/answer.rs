@@ -3,7 +3,7 @@
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 
-/// The value of a result; an error is what the guest's exception says.
+/// Returns the value of a result; an error becomes the message of the guest's exception.
 pub(crate) fn value(result: &CallToolResult) -> Result<Value, String> {
     let blocks = serde_json::to_value(&result.content).map_err(|error| format!("the server's result is not JSON: {error}"))?;
     let blocks = if let Value::Array(blocks) = blocks { blocks } else { Vec::new() };
@@ -14,7 +14,7 @@ pub(crate) fn value(result: &CallToolResult) -> Result<Value, String> {
     }
     let mut parts: Vec<Value> = blocks.into_iter().map(part).collect();
     if let Some(structured) = &result.structured_content {
-        // Its text says the same again, for clients that know no structure.
+        // Its text repeats the value, for clients without support for structured content.
         parts.retain(|part| !part.is_string());
         parts.insert(0, structured.clone());
     }

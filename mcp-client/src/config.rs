@@ -133,13 +133,13 @@ impl Server {
         Ok(Some(Self { name: name.to_owned(), module: identifier(name, "server"), way, only: fields.tools, timeout }))
     }
 
-    /// Its name in the configuration.
+    /// Returns its name in the configuration.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name of its Python module, below `servers`.
+    /// Returns the name of its Python module, below `servers`.
     #[must_use]
     pub fn module(&self) -> &str {
         &self.module

@@ -27,7 +27,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pages of the list that are read.
 const PAGES_MAX: usize = 100;
-/// How long a list counts as what the server says.
+/// How long a list of tools counts as current.
 const LIST_AGE: Duration = Duration::from_secs(60);
 /// How often a call looks whether its command is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -62,7 +62,7 @@ pub(crate) struct Connection {
 pub(crate) enum Failure {
     /// The server reported it and is still running.
     Said(String),
-    /// The server is gone, or does not speak the protocol any more.
+    /// The server has ended, or no longer speaks the protocol.
     Gone,
 }
 
@@ -105,7 +105,7 @@ impl Connection {
         Ok((connection, listing))
     }
 
-    /// Reads the list of tools, past the cache of the library: what counts is what the server says now.
+    /// Reads the current list of tools, bypassing the cache of the library.
     pub(crate) async fn list(&mut self) -> Result<Listing, String> {
         self.is_stale.store(false, Ordering::Release);
         let mut tools = Vec::new();
@@ -148,17 +148,17 @@ impl Connection {
         }
     }
 
-    /// Whether it can be used no more.
+    /// Returns whether it can be used no more.
     pub(crate) fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// Whether the list must be read again before the next call.
+    /// Returns whether the list must be read again before the next call.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_stale.load(Ordering::Acquire) || self.listed.elapsed() > LIST_AGE
     }
 
-    /// A call, which others need not wait for.
+    /// Calls a tool; other calls do not wait for it.
     pub(crate) fn call<O: Fn() -> bool + Send>(
         &self,
         tool: &str,
@@ -181,7 +181,7 @@ impl Connection {
                 if is_over() {
                     let cancelled = CancelledNotificationParam::new(Some(id), Some("the command has ended".to_owned()));
                     let cancelled = ClientNotification::CancelledNotification(CancelledNotification::new(cancelled));
-                    // There is nobody left to tell that this failed.
+                    // The receiver has been dropped, so the failure cannot be reported.
                     drop(peer.send_notification(cancelled).await);
                     return Err(Failure::Said("the command has ended".to_owned()));
                 }

@@ -83,13 +83,13 @@ impl Servers {
         Ok(Self(opened.into()))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Grants the servers to a sandbox. What a server says at the first time is pinned with the sandbox; later, a tool that differs is off.
+    /// Grants the servers to a sandbox. The first descriptions of a server are pinned with the sandbox; a tool that differs later is disabled.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Servers {
         Ok(Granted(held.collect::<Result<Vec<_>, Error>>()?.into()))
     }
 
-    /// Confirms what a server says now: it is pinned in place of what was. [`grant`](Self::grant) and [`attach`](Self::attach) then grant it.
+    /// Pins the current descriptions of a server in place of the previous ones. [`grant`](Self::grant) and [`attach`](Self::attach) then grant it.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl Servers {
         store(sandbox, name, &pins_of(&live.now()))
     }
 
-    /// The same sandbox with the tools, the modules and the command of these servers.
+    /// Returns the same sandbox with the tools, the modules and the command of these servers.
     ///
     /// # Errors
     ///
@@ -148,14 +148,14 @@ impl Servers {
 }
 
 impl Granted {
-    /// The host tools. Each call is first decided by `approve`.
+    /// Returns the host tools. `approve` decides about each call first.
     #[must_use]
     pub fn tools(&self, approve: Option<&Approve>) -> Vec<Tool> {
         let all = self.0.iter().flat_map(|held| held.tools.iter().map(|tool| (&held.live, tool)));
         all.map(|(live, tool)| host_tool(live, tool, approve.cloned())).collect()
     }
 
-    /// The same sandbox with the tools, and with what [`show`](Self::show) adds.
+    /// Returns the same sandbox with the tools, and with the files that [`show`](Self::show) adds.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Granted {
         self.show(&sandbox.with_tools(tools)?)
     }
 
-    /// The same sandbox with the modules, the skills and the command.
+    /// Returns the same sandbox with the modules, the skills and the command.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Granted {
             .with_mount(Mount::dynamic(PROGRAM, Provider::program(COMMAND)))
     }
 
-    /// The same sandbox without what [`show`](Self::show) added.
+    /// Returns the same sandbox without the files that [`show`](Self::show) added.
     ///
     /// # Errors
     ///
@@ -208,7 +208,7 @@ impl Granted {
         self.0.iter().map(report).collect()
     }
 
-    /// Files for SkillFS's layout, by their paths below `src/servers`.
+    /// Returns the files for SkillFS's layout, by their paths below `src/servers`.
     #[must_use]
     pub fn awaited_files(&self) -> Vec<(String, String)> {
         let files = self.0.iter().flat_map(|Held { live, tools, instructions }| {

@@ -11,7 +11,7 @@ use crate::connection::{Connection, Failure, Listing};
 use crate::described::{Described, Pins, describe, pins};
 use crate::error::Error;
 
-/// The threads that speak to servers, started with the first of them.
+/// Returns the threads that speak to servers, started with the first of them.
 pub(crate) fn runtime() -> Result<&'static Runtime, Error> {
     static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
     let start = || {
@@ -48,7 +48,7 @@ impl Live {
         Ok(Arc::new(live))
     }
 
-    /// The last description received.
+    /// Returns the last description received.
     pub(crate) fn now(&self) -> Now {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -101,7 +101,7 @@ impl Live {
         let name = &self.server.name;
         let Value::Object(arguments) = arguments else { return Err("the arguments are not a JSON object".to_owned()) };
         self.look(false).await.map_err(|_| format!("the MCP server `{name}` cannot be reached"))?;
-        // T-BRG-03: what was granted is what the server still says.
+        // T-BRG-03: the server still describes the tool as it did when it was granted.
         match self.now().digests.get(&tool.name) {
             Some(digest) if *digest == tool.digest => {}
             Some(_) => {

@@ -31,7 +31,7 @@ const KEYWORDS: [&str; 39] = [
 /// Names used in annotations: a function with one of these names would shadow them.
 const TYPES: [&str; 7] = ["bool", "dict", "float", "int", "list", "object", "str"];
 
-/// An identifier of Python for a name: letters, digits and `_`, not a keyword, and never a name that begins with `_`.
+/// Returns an identifier of Python for a name: letters, digits and `_`, not a keyword, and never a name that begins with `_`.
 pub(crate) fn identifier(name: &str, prefix: &str) -> String {
     let kept = name.chars().take(IDENTIFIER_MAX).map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' });
     let mut made: String = kept.collect();
@@ -60,7 +60,7 @@ pub(crate) fn identifiers<'a>(names: impl IntoIterator<Item = &'a str>, prefix: 
     names.into_iter().map(different).collect()
 }
 
-/// A literal of Python: a quoted text in which everything but printable ASCII is escaped.
+/// Returns a literal of Python: a quoted text in which everything but printable ASCII is escaped.
 pub(crate) fn literal(text: &str) -> String {
     let mut made = String::with_capacity(text.len() + 2);
     made.push('"');
@@ -88,7 +88,7 @@ struct Parameter<'a> {
     is_required: bool,
 }
 
-/// The parameters in the order of the function: those that are required in the order of `required`, then the others, by name alone.
+/// Returns the parameters in the order of the function: those that are required in the order of `required`, then the others, by name alone.
 fn parameters(schema: &Value) -> Option<Vec<Parameter<'_>>> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = || schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
@@ -112,7 +112,7 @@ fn parameters(schema: &Value) -> Option<Vec<Parameter<'_>>> {
     )
 }
 
-/// The type of a value that fits a schema, as an annotation.
+/// Returns the type of a value that fits a schema, as an annotation.
 fn annotation(rule: &Value) -> String {
     if let Some(choices) = rule.get("enum").and_then(Value::as_array)
         && (1..=CHOICES_MAX).contains(&choices.len())
@@ -196,7 +196,7 @@ fn function(tool: &Described, is_async: bool) -> String {
     )
 }
 
-/// The module of a server.
+/// Returns the module of a server.
 pub(crate) fn module(server: &str, tools: &[Described]) -> String {
     let mut text = format!("\"Tools of an MCP server. `help(servers)` explains results and errors.\"\n\n{IMPORTS}");
     let _ = write!(text, "\n_SERVER = {}\n", literal(server));
@@ -210,7 +210,7 @@ pub(crate) fn module(server: &str, tools: &[Described]) -> String {
 
 const IMPORTS: &str = "from typing import Any as _Any, Literal as _Literal\n\nfrom servers import _call, _unset\n";
 
-/// The module of a server as SkillFS has it: functions that are awaited, between `connect_NAME` and `disconnect_NAME`, which the host does.
+/// Returns the module of a server as SkillFS has it: functions that are awaited, between `connect_NAME` and `disconnect_NAME`, which the host does.
 pub(crate) fn awaited_module(module: &str, tools: &[Described]) -> String {
     let mut text = format!("\"Tools of an MCP server, to be awaited.\"\n\n{IMPORTS}");
     for verb in ["connect", "disconnect"] {
@@ -223,19 +223,19 @@ pub(crate) fn awaited_module(module: &str, tools: &[Described]) -> String {
     text
 }
 
-/// One line of a server's text, for Markdown.
+/// Returns one line of a server's text, for Markdown.
 fn line(text: &str) -> String {
     let flat: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     flat.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Text of a server in Markdown: every line quoted, so that none of it looks like ours.
+/// Returns a server's text in Markdown: every line is quoted, so that none of it looks like ours.
 fn quoted(text: &str) -> String {
     let keep = |letter: char| letter == '\n' || letter == '\t' || !letter.is_control();
     text.trim().lines().map(|line| format!("> {}\n", line.chars().filter(|letter| keep(*letter)).collect::<String>())).collect()
 }
 
-/// The `SKILL.md` of a server; `package` is what its module is imported from.
+/// Returns the `SKILL.md` of a server; `package` is what its module is imported from.
 pub(crate) fn skill(server: &str, module: &str, package: &str, instructions: Option<&str>, tools: &[Described]) -> String {
     let names: Vec<&str> = tools.iter().map(|tool| tool.function.as_str()).collect();
     let summary: String = line(&format!("Tools of the MCP server {server}: {}", names.join(", "))).chars().take(900).collect();
@@ -328,9 +328,9 @@ mod tests {
         assert_eq!(function(&described("write-file", "Writes.", schema), false), expected);
     }
 
-    // T-BRG-02: what a server says is data.
+    // T-BRG-02: texts of a server are data.
     #[test]
-    fn nothing_that_a_server_says_is_source_text() {
+    fn texts_of_a_server_are_never_source_text() {
         let evil = "x\"\"\"\n'''\nimport os; os.system('id') #\r\u{2028}\\";
         let schema = json!({ "properties": { evil: { "type": evil, "description": evil, "enum": [evil] } }, "required": [evil, "__class__"] });
         let tool = described(evil, evil, schema);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skill_quotes_what_a_server_says() {
+    fn texts_of_a_server_are_quoted_in_its_skill() {
         let text = skill(
             "My-Files",
             "my_files",

@@ -37,6 +37,7 @@ pub(crate) struct Program {
 struct Said(Arc<Mutex<VecDeque<u8>>>);
 
 /// Starts a program; its streams speak the protocol.
+#[expect(clippy::disallowed_methods, reason = "a program needs a few variables of our environment to start")]
 pub(crate) fn start(
     (command, args): (&str, &[String]),
     env: &BTreeMap<String, String>,
@@ -68,7 +69,7 @@ impl Program {
         drop(self.ended.await);
     }
 
-    /// The end of what it wrote to standard error.
+    /// Returns the end of what it wrote to standard error.
     pub(crate) fn said(&self) -> String {
         let said = self.said.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = said.iter().copied().collect();
@@ -97,7 +98,7 @@ async fn ended(mut child: Child, ending: oneshot::Receiver<()>) {
             let _ = tokio::time::timeout(PATIENCE, child.wait()).await;
         }
     }
-    // Whatever it has left behind; there is nobody to tell when there is nothing.
+    // Ends the processes that it left behind, if any.
     if let Some(group) = group {
         let _ = kill_process_group(group, Signal::KILL);
     }

@@ -42,7 +42,7 @@ def _call(tool, arguments):
 
 
 def _kept(part):
-    """The part of an answer, with bytes as a file."""
+    """Returns a part of a result, with bytes as a file."""
     if not isinstance(part, dict) or part.get("type") not in ("image", "audio", "resource"):
         return part
     key = "blob" if part["type"] == "resource" else "data"

@@ -50,6 +50,7 @@ impl Tls {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the caller names the file of certificates")]
 fn from_file(path: &Path) -> Result<RootCertStore, String> {
     let failed = |reason: &dyn std::fmt::Display| format!("cannot read the certificates in `{}`: {reason}", path.display());
     let length = std::fs::metadata(path).map_err(|error| failed(&error))?.len();

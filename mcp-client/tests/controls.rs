@@ -1,5 +1,7 @@
 //! What a server can do to its client: the controls of SECURITY.md, each with a server that tries to get past it.
 
+#![expect(clippy::disallowed_methods, reason = "a test looks at this machine")]
+
 #[path = "support/scripted.rs"]
 mod scripted;
 
@@ -78,7 +80,7 @@ fn t_brg_02_arguments_that_do_not_fit_are_not_sent() {
 
 // T-BRG-02.
 #[test]
-fn t_brg_02_a_list_without_end_is_refused() {
+fn t_brg_02_an_endless_list_is_rejected() {
     let (port, requests) = serve(
         None,
         Arc::new(|head, message, output| match message["method"].as_str() {
@@ -132,9 +134,9 @@ fn t_brg_02_a_call_ends_after_its_timeout_and_with_its_command() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-// T-BRG-03: what a server says later is compared at each call, and with what is stored in the sandbox.
+// T-BRG-03: descriptions are compared with the pinned ones at each call.
 #[test]
-fn t_brg_03_a_tool_that_changes_is_off_until_it_is_confirmed() {
+fn t_brg_03_a_tool_that_changes_is_disabled_until_it_is_confirmed() {
     let is_evil = Arc::<AtomicBool>::default();
     let says = Arc::clone(&is_evil);
     let (port, _) = serve(
@@ -196,9 +198,9 @@ fn t_brg_06_a_program_gets_few_variables_of_this_machine() {
     assert!(names.iter().all(|name| allowed.contains(name)), "{names:?}");
 }
 
-// T-BRG-02: a line without end is cut off, and so is a program that says nothing at all.
+// T-BRG-02: an endless line is rejected, and a silent program is ended.
 #[test]
-fn t_brg_02_a_line_without_end_is_cut_off() {
+fn t_brg_02_an_endless_line_is_cut_off() {
     let start = Instant::now();
     let error = connect(json!({ "command": "sh", "args": ["-c", "yes | tr -d '\\n'"] })).err().unwrap_or_default();
     assert!(error.contains("cannot use the MCP server `there`"), "{error}");

@@ -1,5 +1,7 @@
 //! Servers over `https://`: the right one is used, and none that cannot be checked. Each test has its own authority and server.
 
+#![expect(clippy::disallowed_methods, reason = "a test looks at this machine")]
+
 #[path = "support/scripted.rs"]
 mod scripted;
 
@@ -168,7 +170,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn a_body_without_end_is_cut_off() {
+fn an_endless_body_is_cut_off() {
     let authority = Authority::new();
     for kind in ["application/json", "text/event-stream"] {
         let sent = Arc::<AtomicUsize>::default();

@@ -1,4 +1,4 @@
-//! A server over HTTP that is part of the test: each request is answered by a function.
+//! A server over HTTP that is part of the test: a function creates each response.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
