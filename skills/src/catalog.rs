@@ -193,7 +193,8 @@ impl Catalog {
         let is_active = active.is_none_or(|active| compare(&version, &active).is_ge());
         let base = base.unwrap_or_default();
         let id = rows::insert(&transaction, &self.tenant, package, &digest, base)?;
-        let mut change = Change::push(package, base);
+        let mut change =
+            Change::push(package, base).replaced(package, &rows::replaced(&transaction, &self.tenant, &name, &version)?);
         if is_active {
             rows::activate(&transaction, &self.tenant, &name, id)?;
             change = change.activate(&name, &version);
@@ -302,18 +303,21 @@ impl Catalog {
         Ok(crate::diff::compare(&old, &new))
     }
 
-    /// Makes a version the active one, which `latest` refers to.
+    /// Makes a version the active one, which `latest` refers to, and returns it.
     ///
     /// # Errors
     ///
     /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist.
-    pub fn activate(&self, name: &str, version: &str) -> Result<(), Error> {
+    pub fn activate(&self, name: &str, version: &str) -> Result<String, Error> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (id, _) = self.resolved(&transaction, &format!("{name}@{version}"))?;
         rows::activate(&transaction, &self.tenant, name, id)?;
-        self.save(Change::default().activate(name, version))?;
-        Ok(transaction.commit()?)
+        // `latest` is the version that is active already.
+        let active = rows::active(&transaction, &self.tenant, name)?.unwrap_or_else(|| version.to_owned());
+        self.save(Change::default().activate(name, &active))?;
+        transaction.commit()?;
+        Ok(active)
     }
 
     // The sandbox is changed before memory, so a change that cannot be stored is not made.
@@ -321,17 +325,23 @@ impl Catalog {
         self.inside.as_ref().map_or(Ok(()), |sandbox| change.save(sandbox))
     }
 
-    /// Deletes a version, or all versions of a skill if none is named. If the active version was deleted, the newest remaining
-    /// one becomes active. Returns the deleted versions.
+    /// Deletes a version, or all versions of a skill if none is named; `name@latest` is the active version. If the active version was
+    /// deleted, the newest remaining one becomes active. Returns the deleted versions.
     ///
     /// # Errors
     ///
     /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist.
     pub fn delete(&self, reference: &str) -> Result<Vec<String>, Error> {
-        let (name, version) = package::reference(reference)?;
+        if reference.ends_with('@') {
+            // A program that leaves the version empty means one version.
+            return Err(Error::Argument(format!("missing version in `{}`", runtime::actions::quoted(reference))));
+        }
+        let (name, _) = package::reference(reference)?;
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (id, _) = self.resolved(&transaction, reference)?;
+        let version = if reference.contains('@') { Some(rows::version(&transaction, id)?) } else { None };
+        let version = version.as_deref();
         let mut versions: Vec<String> =
             rows::versions(&transaction, &self.tenant, name)?.into_iter().map(|row| row.version).collect();
         versions.sort_by(|a, b| compare(a, b));

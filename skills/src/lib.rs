@@ -30,6 +30,7 @@
 
 pub mod actions;
 mod archive;
+mod bounds;
 mod catalog;
 mod diff;
 mod duration;
@@ -45,12 +46,13 @@ mod template;
 mod version;
 
 pub use archive::pack;
+pub use bounds::Bounds;
 pub use catalog::{Catalog, Listed, Pushed, VersionRow};
 pub use diff::{FileDiff, FileStatus, Line, LineKind, SkillDiff};
 pub use duration::{format_duration, parse_duration};
 pub use error::Error;
 pub use lint::{CHECKS, Check, Finding, Severity, checks, lint};
-pub use manifest::{Language, Manifest, Mode, Resources, is_name};
+pub use manifest::{Language, Manifest, Mode, Resources, is_name, read_front_matter};
 pub use package::{File, Package};
 pub use requirements::Needs;
 pub use run::{Artifact, Request, RunResult, Skills, Status};

@@ -130,7 +130,14 @@ pub fn lint(path: &Path, security: bool) -> Result<Vec<Finding>, Error> {
 }
 
 fn refused(file: &str, error: &Error) -> Finding {
-    Finding::error("files", file, None, error.to_string(), "remove or rename the named file")
+    let remedy = match error {
+        Error::Invalid(reason) if reason == package::NO_SKILL_MD => {
+            "add a SKILL.md; `sandlite skill new NAME` creates a skill to start from"
+        }
+        Error::TooLarge(_) => "remove files, or split the skill",
+        _ => "remove or rename the named file",
+    };
+    Finding::error("files", file, None, error.to_string(), remedy)
 }
 
 /// Returns all problems of the files of a skill that is stored in a directory of this name.
@@ -248,6 +255,9 @@ mod tests {
         assert_eq!(codes(&[("SKILL.md", HEAD), ("main.js", "")]), [("lang", Warning)]);
         assert_eq!(codes(&[("SKILL.md", "---\nname: x\ndescription: y\n---\n"), ("main.py", "")]), [("body", Warning)]);
         assert_eq!(codes(&[("a.md", HEAD)]), [("files", Error)]);
+        let remedy = |path: &str, text: &str| lint_files(&[File::new(path, text)], None)[0].remedy.clone();
+        assert!(remedy("a.md", HEAD).starts_with("add a SKILL.md"));
+        assert_eq!(remedy("../a", HEAD), "remove or rename the named file");
         assert_eq!(codes(&[("SKILL.md", "no head")]), [("parse", Error)]);
         let files = [("SKILL.md", HEAD), ("main.py", ""), ("requirements.txt", "# fine\nsix\n\ntorch==2\n-e .\n")];
         assert_eq!(codes(&files), [("requirements", Warning), ("requirements", Error)]);

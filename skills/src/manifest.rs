@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::Error;
 use crate::duration::parse_duration;
 use crate::front_matter::{self, Document, Field, Yaml};
 use crate::lint::{Finding, Severity};
@@ -193,6 +194,22 @@ pub(crate) fn read(text: &str) -> Read {
             body_line: 1,
         },
     }
+}
+
+/// Parses the front matter of a `SKILL.md`, whose fields need not be those of a skill.
+///
+/// ```
+/// let head = sandlite_skills::read_front_matter("---\nname: pdf\ndescription: >-\n  Reads\n  PDF files.\n---\n# PDF\n")?;
+/// assert_eq!(head["description"], "Reads PDF files.");
+/// # Ok::<(), sandlite_skills::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Returns [`Error::Argument`] if it is missing or not YAML.
+pub fn read_front_matter(text: &str) -> Result<Map<String, Value>, Error> {
+    let document = front_matter::read(text).map_err(|malformed| Error::Argument(malformed.reason))?;
+    Ok(document.fields.into_iter().map(|field| (field.name, field.value.to_json())).collect())
 }
 
 const PARSE_REMEDY: &str = "start the file with `---`, lines such as `name: my-skill`, and `---`";

@@ -12,6 +12,8 @@ use crate::{Error, Finding};
 
 /// The file that makes a directory a skill.
 pub(crate) const SKILL_MD: &str = "SKILL.md";
+/// The reason for rejecting files without it.
+pub(crate) const NO_SKILL_MD: &str = "SKILL.md is missing";
 /// Maximum size of that file.
 const SKILL_MD_BYTES: usize = 1 << 20;
 
@@ -191,7 +193,7 @@ pub(crate) fn check_files(files: &[File]) -> Result<(), Error> {
     files.iter().try_for_each(|file| check_path(&file.path))?;
     check_names(files.iter().map(|file| file.path.as_str()))?;
     match files.iter().find(|file| file.path == SKILL_MD) {
-        None => Err(Error::Invalid("SKILL.md is missing".to_owned())),
+        None => Err(Error::Invalid(NO_SKILL_MD.to_owned())),
         Some(file) if file.content.len() > SKILL_MD_BYTES => {
             Err(Error::TooLarge(format!("SKILL.md is larger than {SKILL_MD_BYTES} bytes")))
         }

@@ -49,6 +49,8 @@ const NATIVE: [&str; 20] = [
     "transformers",
 ];
 
+const NATIVE_HINT: &str = "use a pure-Python package, or one included in the scientific Python";
+
 /// The dependency of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -160,8 +162,13 @@ pub(crate) fn resolve(
     let sandbox = Sandbox::builder().host(&host).custom_limits(limits.clone()).python(python).open()?;
     let done = sandbox.packages().install_named(&pure, Vec::new(), &needs.sources, pip)?;
     if let Some(first) = done.refused.first() {
-        let reasons: Vec<String> = done.refused.iter().map(|one| format!("`{}`: {}", one.name, one.reason)).collect();
-        return Err(refused(reasons.join("; "), first.hint.as_deref()));
+        let reason = |name: &str, reason: &str| match need(name) {
+            Need::Native(known) => format!("`{name}`: {known}"),
+            _ => format!("`{name}`: {reason}"),
+        };
+        let reasons: Vec<String> = done.refused.iter().map(|one| reason(&one.name, &one.reason)).collect();
+        let is_native = matches!(need(&first.name), Need::Native(_));
+        return Err(refused(reasons.join("; "), if is_native { Some(NATIVE_HINT) } else { first.hint.as_deref() }));
     }
     // Importing it works, but much of it may need what was left out.
     let partial = native.iter().map(|name| format!("`{name}` usually contains native code, which cannot run: try the skill"));

@@ -7,15 +7,15 @@ mod prepared;
 mod session;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use runtime::{Cancel, Host, Limits, Sandbox, Usage};
+use runtime::{Cancel, Host, LimitName, Limits, Mount, Sandbox, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::catalog::{Catalog, Pushed};
 use crate::requirements::{self, Needs};
-use crate::{Error, Package};
+use crate::{Bounds, Error, Package};
 use prepared::Cache;
 
 /// A catalog of skills, and the limits of their runs. Cheap to clone.
@@ -41,9 +41,12 @@ struct Inner {
     host: OnceLock<Host>,
     start: Box<Start>,
     limits: Limits,
+    bounds: Bounds,
     cache: Cache,
     sessions: Mutex<session::Turns>,
     scratch: OnceLock<tempfile::TempDir>,
+    /// Whether the directory for mounts is in use; held while it is written.
+    shown: Mutex<bool>,
 }
 
 impl std::fmt::Debug for Skills {
@@ -121,7 +124,7 @@ impl Request {
         self
     }
 
-    /// Callback for each piece of the script's output, which must not block.
+    /// Sets the callback for each piece of the script's output, which must not block.
     #[must_use]
     pub fn on_output(mut self, sink: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
         self.sink = Some(Sink(Arc::new(sink)));
@@ -192,6 +195,8 @@ pub struct RunResult {
     pub error: Option<String>,
     /// The duration, rounded up.
     pub duration_ms: u64,
+    /// The limit that ended the run, if any.
+    pub limit: Option<LimitName>,
     /// The resource usage; `None` if the run did not start.
     pub usage: Option<Usage>,
     /// Notes.
@@ -226,7 +231,7 @@ impl RunResult {
         }
     }
 
-    /// The files that the next run of its session should find, by the last part of their names: those of `/sandbox/out/session` and of
+    /// Returns the files that the next run of its session should find, by the last part of their names: those of `/sandbox/out/session` and of
     /// `/sandbox/out/files`.
     ///
     /// # Errors
@@ -293,8 +298,14 @@ impl Skills {
     /// Creates the skills of a catalog. Runs use this host, and at most these limits.
     #[must_use]
     pub fn new(catalog: Catalog, host: &Host, limits: Limits) -> Self {
+        Self::with_bounds(catalog, host, limits, Bounds::default())
+    }
+
+    /// Same as [`new`](Self::new), with other defaults and maximums of skills.
+    #[must_use]
+    pub fn with_bounds(catalog: Catalog, host: &Host, limits: Limits, bounds: Bounds) -> Self {
         let host = host.clone();
-        Self::with_start(catalog, limits, move || Ok(host.clone()))
+        Self::made(catalog, limits, bounds, Box::new(move || Ok(host.clone())))
     }
 
     /// Same as [`new`](Self::new), with a host that the first run starts: reading a catalog needs none.
@@ -304,8 +315,13 @@ impl Skills {
         limits: Limits,
         start: impl Fn() -> Result<Host, runtime::Error> + Send + Sync + 'static,
     ) -> Self {
-        let (start, host, scratch) = (Box::new(start), OnceLock::new(), OnceLock::new());
-        Self(Arc::new(Inner { catalog, host, start, limits, cache: Cache::default(), sessions: Mutex::default(), scratch }))
+        Self::made(catalog, limits, Bounds::default(), Box::new(start))
+    }
+
+    fn made(catalog: Catalog, limits: Limits, bounds: Bounds, start: Box<Start>) -> Self {
+        let (host, scratch, cache, sessions) = (OnceLock::new(), OnceLock::new(), Cache::default(), Mutex::default());
+        let shown = Mutex::default();
+        Self(Arc::new(Inner { catalog, host, start, limits, bounds, cache, sessions, scratch, shown }))
     }
 
     /// Returns the catalog.
@@ -365,6 +381,7 @@ impl Skills {
             Ok(command) => command,
             Err(reason) => return Ok(Some(reason)),
         };
+        result.notes.extend(contract::note(prepared, request));
         match &request.session {
             None => {
                 let sandbox = prepared.sandbox.fork()?;
@@ -378,14 +395,35 @@ impl Skills {
     }
 
     /// Returns a directory on this machine with the active version of each skill, for a read-only mount at `/skills`. This call
-    /// creates or updates it.
+    /// creates or updates it; afterwards, `load_skill` updates it too.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Host`] if it cannot be written.
     pub fn directory(&self) -> Result<PathBuf, Error> {
-        let parent = self.0.place()?;
-        mounted::update(&self.0.catalog, &parent.join("mounted"))
+        let mut is_shown = self.0.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let directory = mounted::update(&self.0.catalog, &self.0.place()?.join("mounted"))?;
+        *is_shown = true;
+        Ok(directory)
+    }
+
+    /// Returns a read-only mount with the active version of each skill.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`directory`](Self::directory).
+    pub fn mount(&self, guest: &str) -> Result<Mount, Error> {
+        match self.0.catalog.directory() {
+            Some(_) => Ok(Mount::read_only(self.directory()?, guest)),
+            // Nothing on this machine would have to be removed afterwards.
+            None => Ok(Mount::dynamic(guest, mounted::generated(self))),
+        }
+    }
+
+    /// Updates the directory that [`directory`](Self::directory) returned, if any, so that sandboxes see the current skills.
+    pub(crate) fn refresh(&self) -> Result<(), Error> {
+        let is_shown = *self.0.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_shown { self.directory().map(drop) } else { Ok(()) }
     }
 }
 

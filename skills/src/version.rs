@@ -19,7 +19,8 @@ pub fn is_version(text: &str) -> bool {
         None => (text, None),
     };
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_pre = |pre: &str| !pre.is_empty() && pre.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_pre = |pre: &str| pre.split('.').all(is_word);
     text.len() <= LONGEST && core.split('.').count() == 3 && core.split('.').all(is_number) && pre.is_none_or(is_pre)
 }
 
@@ -123,6 +124,8 @@ mod tests {
             "1.0.0-alpha.beta",
             "1.0.0-beta.2",
             "1.0.0-beta.11",
+            "1.0.0-rc-1",
+            "1.0.0-rc-1.x-y",
             "1.0.0",
             "1.2.0",
             "1.10.0",
@@ -147,7 +150,8 @@ mod tests {
 
     #[test]
     fn other_texts_are_not_versions() {
-        for text in ["", "1", "1.0", "1.0.0.0", "v1.0.0", "1.0.x", "1.0.0-", "1.0.0-a_b", "../1.0.0", "1.0.0+build"] {
+        for text in ["", "1", "1.0", "1.0.0.0", "v1.0.0", "1.0.x", "1.0.0-", "1.0.0-a..b", "1.0.0-a_b", "../1.0.0", "1.0.0+build"]
+        {
             assert!(!is_version(text), "{text}");
         }
     }

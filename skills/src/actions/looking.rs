@@ -121,6 +121,8 @@ impl Request<Context> for LoadSkill {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let package = context.skills().catalog().get(&self.name)?;
+        // `location` exists in a sandbox that mounts skills, also if the skill was pushed after that.
+        context.skills().refresh()?;
         let manifest = package.manifest();
         let (content, path) = match &self.file {
             None => (manifest.instructions.clone(), "SKILL.md"),
@@ -304,9 +306,9 @@ impl Request<Context> for ActivateSkill {
     type Data = Activated;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        context.skills().catalog().activate(&self.name, &self.version)?;
-        let text = format!("{} {} is active", self.name, self.version);
-        Ok(Answer::new(text, &Activated { name: self.name, active: self.version }))
+        let active = context.skills().catalog().activate(&self.name, &self.version)?;
+        let text = format!("{} {active} is active", self.name);
+        Ok(Answer::new(text, &Activated { name: self.name, active }))
     }
 }
 
@@ -314,7 +316,7 @@ impl Request<Context> for ActivateSkill {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteSkill {
-    /// The name of a skill, which deletes all its versions, or `name@version`.
+    /// The name of a skill, which deletes all its versions, or `name@version`; `name@latest` is the active one.
     pub name: String,
 }
 

@@ -93,8 +93,11 @@ impl Request<Context> for RunSkill {
         // Before anything runs, because the files would be lost otherwise.
         let target = self.save_to.map(|directory| Ok::<_, Error>((context.sandbox()?, directory))).transpose()?;
         let mut result = context.skills().run(request)?;
-        if let Some((sandbox, directory)) = target {
-            save(&mut result, sandbox, &directory)?;
+        if let Some((sandbox, directory)) = target
+            && let Err(error) = save(&mut result, sandbox, &directory)
+        {
+            // The script has run, so its output must not be lost with its files.
+            result.notes.push(format!("its files were not copied to {directory}: {error}"));
         }
         Ok(answer(&result))
     }

@@ -1,11 +1,15 @@
 //! Each skill as a separate tool, and the list of skills in a tool's description.
 
+use std::collections::BTreeSet;
+
 use runtime::actions::shortened;
 use serde::Serialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::looking::one_line;
-use crate::{Error, Skills};
+use crate::package::hex;
+use crate::{Error, Listed, Skills};
 
 /// Maximum size of a description, because a model reads all descriptions at every turn.
 const LISTED_BYTES: usize = 8 << 10;
@@ -13,6 +17,8 @@ const ONE_BYTES: usize = 200;
 const TOOL_BYTES: usize = 4 << 10;
 /// Maximum number of skills offered as tools.
 const MOST_TOOLS: usize = 200;
+/// Maximum length of a tool's name in the interfaces of models.
+const NAME_BYTES: usize = 64;
 
 /// A skill as a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,27 +35,32 @@ pub struct ToolSpec {
     pub is_input: bool,
 }
 
-/// Returns the skills that can be run as tools. Their names are the prefix followed by the skill's name, with `_` for `-` and
-/// `.`.
+/// Returns the skills that can be run as tools, at most 200, or those with these names. The name of a tool is the prefix followed by the
+/// skill's name, with `_` for `-` and `.`; a digest or a number at its end distinguishes it where that is too long or ambiguous.
 ///
 /// # Errors
 ///
-/// Returns [`Error::Catalog`] if the catalog cannot be read.
-pub fn tools(skills: &Skills, prefix: &str) -> Result<Vec<ToolSpec>, Error> {
-    let mut tools: Vec<ToolSpec> = Vec::new();
-    for listed in skills.catalog().list()?.into_iter().filter(|skill| !skill.is_cognitive()).take(MOST_TOOLS) {
-        let package = skills.catalog().get(&format!("{}@{}", listed.name, listed.version))?;
+/// Returns [`Error::Catalog`] if the catalog cannot be read, [`Error::UnknownSkill`] if a named skill does not exist, and
+/// [`Error::Argument`] if it has only instructions.
+pub fn tools(skills: &Skills, prefix: &str, names: Option<&[String]>) -> Result<Vec<ToolSpec>, Error> {
+    let catalog = skills.catalog();
+    let chosen = match names {
+        None => catalog.list()?.into_iter().filter(|skill| !skill.is_cognitive()).take(MOST_TOOLS).collect(),
+        Some(names) => names.iter().map(|name| catalog.find(name)).collect::<Result<Vec<Listed>, Error>>()?,
+    };
+    if let Some(skill) = chosen.iter().find(|skill| skill.is_cognitive()) {
+        return Err(Error::Argument(format!("skill `{}` has only instructions and cannot be a tool", skill.name)));
+    }
+    let mut taken = BTreeSet::new();
+    let mut tools = Vec::with_capacity(chosen.len());
+    for listed in chosen {
+        let package = catalog.get(&format!("{}@{}", listed.name, listed.version))?;
         let manifest = package.manifest();
         let description = [manifest.description.as_str(), manifest.instructions.as_str()].join("\n\n");
         let schema = manifest.input_schema.clone().filter(|schema| schema.get("type") == Some(&json!("object")));
         let is_input = schema.is_some();
-        let name = format!("{prefix}{}", manifest.name.replace(['-', '.'], "_"));
-        // Two skill names can map to the same tool name; the first one wins.
-        if tools.iter().any(|tool| tool.name == name) {
-            continue;
-        }
         tools.push(ToolSpec {
-            name,
+            name: tool_name(prefix, &manifest.name, &mut taken),
             skill: manifest.name.clone(),
             description: shortened(description.trim().to_owned(), TOOL_BYTES),
             input_schema: schema.unwrap_or_else(|| {
@@ -62,6 +73,27 @@ pub fn tools(skills: &Skills, prefix: &str) -> Result<Vec<ToolSpec>, Error> {
         });
     }
     Ok(tools)
+}
+
+// A name that the interfaces of models accept, and that no tool before has.
+fn tool_name(prefix: &str, skill: &str, taken: &mut BTreeSet<String>) -> String {
+    let full = format!("{prefix}{}", skill.replace(['-', '.'], "_"));
+    let first = if full.len() <= NAME_BYTES {
+        full
+    } else {
+        let digest: String = hex(&Sha256::digest(skill)).chars().take(8).collect();
+        let kept: String = full.chars().take(NAME_BYTES - digest.len() - 1).collect();
+        format!("{kept}_{digest}")
+    };
+    let mut name = first.clone();
+    let mut number = 2;
+    while !taken.insert(name.clone()) {
+        let end = format!("_{number}");
+        let kept: String = first.chars().take(NAME_BYTES - end.len()).collect();
+        name = kept + &end;
+        number += 1;
+    }
+    name
 }
 
 /// Returns a description followed by the names and descriptions of the skills, as far as they fit.
@@ -89,4 +121,19 @@ pub fn described(description: &str, skills: &Skills) -> Result<String, Error> {
 // The text is untrusted, so it must not be able to end the list early.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tools_are_different_and_short_enough_for_every_model() {
+        let mut taken = BTreeSet::new();
+        let mut name = |skill: &str| tool_name("skill_", skill, &mut taken);
+        assert_eq!([name("a-b"), name("a.b"), name("a_b")], ["skill_a_b", "skill_a_b_2", "skill_a_b_3"]);
+        let long = [name(&"x".repeat(128)), name(&"x".repeat(127)), name(&"x".repeat(58))];
+        assert!(long.iter().all(|name| name.len() == 64) && long[0] != long[1], "{long:?}");
+        assert_eq!(long[2], format!("skill_{}", "x".repeat(58)));
+    }
 }

@@ -89,6 +89,23 @@ pub(super) fn active(connection: &Connection, tenant: &str, name: &str) -> Resul
     connection.prepare_cached(sql)?.query_row(params![tenant, name], |row| row.get(0)).optional()
 }
 
+/// Returns the version in a row.
+pub(super) fn version(connection: &Connection, id: i64) -> Result<String> {
+    connection.prepare_cached("SELECT version FROM skill WHERE id = ?1")?.query_row([id], |row| row.get(0))
+}
+
+/// Returns the digests of earlier content of a version, oldest first.
+pub(super) fn replaced(connection: &Connection, tenant: &str, name: &str, version: &str) -> Result<Vec<String>> {
+    let sql = "SELECT digest FROM skill_replaced WHERE tenant = ?1 AND name = ?2 AND version = ?3 ORDER BY id";
+    connection.prepare_cached(sql)?.query_map(params![tenant, name, version], |row| row.get(0))?.collect()
+}
+
+/// Sets the time of a push, in seconds since 1970.
+pub(super) fn set_pushed(connection: &Connection, tenant: &str, name: &str, version: &str, pushed: i64) -> Result<()> {
+    let sql = "UPDATE skill SET pushed = ?4 WHERE tenant = ?1 AND name = ?2 AND version = ?3";
+    connection.execute(sql, params![tenant, name, version, pushed]).map(drop)
+}
+
 /// Returns a version's row and digest; the active one if none is named.
 pub(super) fn resolve(connection: &Connection, tenant: &str, name: &str, version: Option<&str>) -> Result<Option<(i64, String)>> {
     let sql = match version {

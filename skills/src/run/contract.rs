@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Request;
 use super::prepared::Prepared;
 use crate::manifest::{Manifest, Mode, parse_memory};
-use crate::{Error, Language};
+use crate::{Bounds, Error, Language};
 
 /// The directory that scripts start in.
 pub(super) const ROOT: &str = "/sandbox";
@@ -29,13 +29,7 @@ pub(super) const SESSION_OUT: &str = "/sandbox/out/session";
 pub(super) const DIRECTORIES: [&str; 6] = [INPUT_FILES, FILES, SESSION, SESSION_OUT, "/root", "/tmp"];
 
 /// The required packages.
-const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
-
-/// Default and maximum time and memory of a skill.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
-const MOST_TIMEOUT: Duration = Duration::from_secs(600);
-const DEFAULT_MEMORY: u64 = 256 << 20;
-const MOST_MEMORY: u64 = 1 << 30;
+pub(super) const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
 
 /// Variables, and prefixes of variables, that a caller must not set.
 const BLOCKED: [&str; 7] = ["PATH", "HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_PATH", "NODE_OPTIONS"];
@@ -45,15 +39,15 @@ const BLOCKED_PREFIXES: [&str; 2] = ["SANDBOX_", "SKILL_"];
 pub(super) const NO_JAVASCRIPT: &str = "lang node cannot run: no JavaScript guest is installed";
 
 /// Returns the timeout of a run: the skill's, lowered to the limits.
-pub(super) fn timeout(manifest: &Manifest, limits: &Limits) -> Duration {
-    manifest.timeout.unwrap_or(DEFAULT_TIMEOUT).min(MOST_TIMEOUT).min(limits.wall.0)
+pub(super) fn timeout(manifest: &Manifest, bounds: &Bounds, limits: &Limits) -> Duration {
+    manifest.timeout.unwrap_or(bounds.default_timeout).min(bounds.max_timeout).min(limits.wall.0)
 }
 
 /// Returns the memory of a run: the skill's, lowered to the limits. An excessive request gets the default.
-pub(super) fn memory(manifest: &Manifest, limits: &Limits, is_scientific: bool) -> u64 {
-    let asked = manifest.resources.memory.as_deref().and_then(parse_memory).filter(|bytes| *bytes <= MOST_MEMORY);
+pub(super) fn memory(manifest: &Manifest, bounds: &Bounds, limits: &Limits, is_scientific: bool) -> u64 {
+    let asked = manifest.resources.memory.as_deref().and_then(parse_memory).filter(|bytes| *bytes <= bounds.max_memory);
     // The scientific Python alone exceeds the default.
-    let default = if is_scientific { MOST_MEMORY } else { DEFAULT_MEMORY };
+    let default = if is_scientific { bounds.max_memory } else { bounds.default_memory };
     asked.unwrap_or(default).min(limits.memory.0)
 }
 
@@ -70,16 +64,26 @@ pub(super) fn check(prepared: &Prepared, request: &Request) -> Result<(), String
         crate::archive::check_path(name).map_err(|_| format!("invalid file name `{}`", runtime::actions::quoted(name)))?;
     }
     let input = request.input.as_deref().unwrap_or("{}");
-    let input: Value = serde_json::from_str(input).map_err(|error| format!("invalid input: not JSON: {error}"))?;
-    match &prepared.input_schema {
-        Some(schema) => schema.check(&input).map_err(|reason| format!("invalid input: {}", named(&reason, "the input"))),
-        None => Ok(()),
-    }
+    super::collect::check_json(input).map_err(|reason| format!("invalid input: not JSON: {reason}"))?;
+    let Some(schema) = &prepared.input_schema else { return Ok(()) };
+    let value = serde_json::from_str::<Value>(input).map_err(|error| error.to_string());
+    value.and_then(|value| schema.check(&value)).map_err(|reason| format!("invalid input: {}", named(&reason, "the input")))
 }
 
 /// Rewords a schema error whose root is not the arguments of a tool.
 pub(super) fn named(complaint: &str, root: &str) -> String {
     complaint.replacen("the arguments", root, 1)
+}
+
+// The longest text of a variable. A variable cannot be as long as a file; larger input is available only in the file.
+fn room(prepared: &Prepared) -> usize {
+    usize::try_from(prepared.sandbox.limits().command_text.0).unwrap_or(usize::MAX) / 4
+}
+
+/// Returns a note if the input is too long for its variable.
+pub(super) fn note(prepared: &Prepared, request: &Request) -> Option<String> {
+    let length = request.input.as_ref().map_or(0, String::len);
+    (length > room(prepared)).then(|| format!("the input has {length} bytes, too many for SANDBOX_INPUT: it is only in {INPUT}"))
 }
 
 /// Returns the command that starts a script, with its environment.
@@ -96,8 +100,7 @@ pub(super) fn command(prepared: &Prepared, request: &Request) -> Result<Command,
     if prepared.has_packages {
         env.push(("PYTHONPATH", SITE_PACKAGES.to_owned()));
     }
-    // A variable cannot be as long as a file; larger input is available only in the file.
-    let room = usize::try_from(prepared.sandbox.limits().command_text.0).unwrap_or(usize::MAX) / 4;
+    let room = room(prepared);
     let instructions = &prepared.package.manifest().instructions;
     for (name, text) in [("SANDBOX_INPUT", input), ("SKILL_INSTRUCTIONS", instructions.as_str())] {
         if text.len() <= room && !text.contains('\0') {
@@ -162,8 +165,9 @@ fn python_in(text: &str) -> Option<String> {
         let (language, code) = block.split_once('\n').unwrap_or(("", block));
         blocks.push((language.trim(), code.trim()));
     }
+    let is_python = |language: &str| ["python", "python3", "py"].iter().any(|name| language.eq_ignore_ascii_case(name));
     let block =
-        blocks.iter().rfind(|(language, _)| *language == "python").or(blocks.iter().rfind(|(language, _)| language.is_empty()));
+        blocks.iter().rfind(|(language, _)| is_python(language)).or(blocks.iter().rfind(|(language, _)| language.is_empty()));
     if let Some((_, code)) = block {
         return Some((*code).to_owned());
     }
@@ -190,6 +194,7 @@ mod tests {
     fn code_is_the_last_block_or_text_that_looks_like_code() {
         assert_eq!(python_in("Do it:\n```python\na = 1\n```\nor\n```python\nb = 2\n```\n").as_deref(), Some("b = 2"));
         assert_eq!(python_in("```\nx = 1\n```").as_deref(), Some("x = 1"));
+        assert_eq!(python_in("```py\nx = 1\n```\n```json\n{}\n```").as_deref(), Some("x = 1"));
         assert_eq!(python_in("```json\n{}\n```").as_deref(), None);
         assert_eq!(python_in("print(1)").as_deref(), Some("print(1)"));
         assert_eq!(python_in("please help").as_deref(), None);

@@ -1,11 +1,11 @@
 //! A skill prepared to run: its files on this machine, and a sandbox in memory that runs are forked from.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use runtime::{Builder, Content, JsonSchema, Mount, Python, Sandbox};
+use runtime::{Builder, ByteSize, Content, JsonSchema, Limits, Mount, Python, Sandbox};
 
 use super::{Inner, Request, RunResult, Status, contract};
 use crate::catalog::Stored;
@@ -21,13 +21,15 @@ pub(super) struct Prepared {
     pub(super) sandbox: Sandbox,
     pub(super) timeout: Duration,
     pub(super) memory: u64,
+    pub(super) log_bytes: usize,
     pub(super) has_packages: bool,
     pub(super) is_scientific: bool,
     pub(super) input_schema: Option<JsonSchema>,
     pub(super) output_schema: Option<JsonSchema>,
-    base: Option<Vec<u8>>,
     // Declared after the sandbox, because fields are dropped in order.
     scripts: tempfile::TempDir,
+    /// The required packages, for sessions: skills with different packages share one.
+    packages: OnceLock<tempfile::TempDir>,
 }
 
 /// The prepared skills.
@@ -52,7 +54,8 @@ impl Cache {
         {
             let Ready { clock, by_digest } = &mut *self.lock();
             *clock += 1;
-            if let Some((used, prepared)) = by_digest.get_mut(&digest) {
+            // Systems remove temporary files that are old.
+            if let Some((used, prepared)) = by_digest.get_mut(&digest).filter(|(_, prepared)| prepared.scripts.path().exists()) {
                 *used = *clock;
                 return Ok(Arc::clone(prepared));
             }
@@ -79,12 +82,24 @@ impl Prepared {
             schema.as_ref().map(JsonSchema::parse).transpose().map_err(|reason| Error::Invalid(format!("its schema: {reason}")))
         };
         let (input_schema, output_schema) = (schema(&manifest.input_schema)?, schema(&manifest.output_schema)?);
-        let timeout = contract::timeout(manifest, &inner.limits);
-        let memory = contract::memory(manifest, &inner.limits, is_scientific);
+        let timeout = contract::timeout(manifest, &inner.bounds, &inner.limits);
+        let memory = contract::memory(manifest, &inner.bounds, &inner.limits, is_scientific);
         let sandbox = with_base(builder(inner, scripts.path(), is_scientific)?, base.as_deref())?;
         furnish(&sandbox)?;
         let has_packages = base.is_some();
-        Ok(Self { package, sandbox, timeout, memory, has_packages, is_scientific, input_schema, output_schema, base, scripts })
+        Ok(Self {
+            package,
+            sandbox,
+            timeout,
+            memory,
+            log_bytes: inner.bounds.log_bytes,
+            has_packages,
+            is_scientific,
+            input_schema,
+            output_schema,
+            scripts,
+            packages: OnceLock::new(),
+        })
     }
 
     /// Creates the result of a run that has not started.
@@ -100,6 +115,7 @@ impl Prepared {
             logs: String::new(),
             error: None,
             duration_ms: 0,
+            limit: None,
             usage: None,
             notes: Vec::new(),
             sandbox: None,
@@ -119,12 +135,27 @@ impl Prepared {
 
     /// Opens the sandbox of a session with this skill.
     pub(super) fn open_session(&self, inner: &Inner, file: &Path) -> Result<Sandbox, Error> {
-        let builder = builder(inner, self.scripts.path(), self.is_scientific)?;
-        let is_new = !file.exists();
-        let base = self.base.as_deref().filter(|_| is_new);
-        let sandbox = with_base(builder.database(file), base)?;
+        // A run replaces the files of the last one, which nobody reads again.
+        let limits = Limits { past: ByteSize(0), ..inner.limits.clone() };
+        let mut builder = builder(inner, self.scripts.path(), self.is_scientific)?.custom_limits(limits).database(file);
+        if self.has_packages {
+            // Not copied into the session, because its next run may be that of a skill with other packages.
+            builder = builder.mount(Mount::read_only(self.packages()?, contract::SITE_PACKAGES).allow_sensitive());
+        }
+        let sandbox = builder.open()?;
         furnish(&sandbox)?;
         Ok(sandbox)
+    }
+
+    // Returns the directory on this machine with the required packages, which the first call writes.
+    fn packages(&self) -> Result<PathBuf, Error> {
+        if self.packages.get().is_none() {
+            let made = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;
+            self.sandbox.export_tree(contract::SITE_PACKAGES, made.path())?;
+            let _ = self.packages.set(made);
+        }
+        let packages = self.packages.get().map(|directory| directory.path().to_owned());
+        packages.ok_or_else(|| Error::Argument("no temporary directory".to_owned()))
     }
 }
 
@@ -189,4 +220,22 @@ fn random_id() -> Result<String, Error> {
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let text = crate::package::hex(&bytes);
     Ok(format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalog, File, Needs, Skills};
+
+    #[test]
+    fn a_skill_whose_temporary_files_were_removed_is_prepared_again() {
+        let host = runtime::Host::builder().build().unwrap();
+        let skills = Skills::new(Catalog::in_memory().unwrap(), &host, runtime::Preset::Normal.limits());
+        let manifest = File::new("SKILL.md", "---\nname: test\ndescription: Tests.\n---\n");
+        skills.push(&Package::from_files(vec![manifest]).unwrap(), Needs::default()).unwrap();
+        let first = skills.0.cache.get(&skills.0, "test").unwrap();
+        assert!(Arc::ptr_eq(&first, &skills.0.cache.get(&skills.0, "test").unwrap()));
+        std::fs::remove_dir_all(first.scripts.path()).unwrap();
+        assert!(skills.0.cache.get(&skills.0, "test").unwrap().scripts.path().join("SKILL.md").exists());
+    }
 }
