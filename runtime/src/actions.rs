@@ -214,8 +214,13 @@ fn prepare_at<R: Request>(mut arguments: Value) -> Result<Prepared, Error> {
 }
 
 fn prepare<R: Request<C>, C: 'static>(arguments: Value) -> Result<Prepared<C>, Error> {
-    let request: R = serde_json::from_value(arguments)
-        .map_err(|error| Error::Invalid(format!("invalid arguments: {}", shortened(error.to_string(), answer::COMPLAINT))))?;
+    let request: R = serde_json::from_value(arguments).map_err(|error| {
+        let said = ["u64", "u32", "usize"].iter().fold(error.to_string(), |said, kind| {
+            // The caller does not know the names of our types.
+            said.replace(&format!("expected {kind}"), "expected a whole number, 0 or more")
+        });
+        Error::Invalid(format!("invalid arguments: {}", shortened(said, answer::COMPLAINT)))
+    })?;
     Ok(Prepared(Box::new(|context| request.run(context))))
 }
 
@@ -307,8 +312,8 @@ use Effect::{Adds, Changes, Reads};
 use Permission::{Execute, HostFiles, ReadFiles, ReadHistory, ReadValues, WriteFiles, WriteValues};
 
 static ACTIONS: &[Action] = &[
-    Action::new::<Bash>("bash", "Run bash", BASH, Changes, Execute),
-    Action::new::<Python>("python", "Run Python", PYTHON, Changes, Execute),
+    Action::new::<Bash>("bash", "Run bash", BASH, Changes, Execute).of_versions::<Bash>(),
+    Action::new::<Python>("python", "Run Python", PYTHON, Changes, Execute).of_versions::<Python>(),
     Action::new::<ReadFile>("read_file", "Read a file", READ, Reads, ReadFiles).of_versions::<ReadFile>(),
     Action::new::<WriteFile>("write_file", "Write a file", WRITE, Changes, WriteFiles).idempotent(),
     Action::new::<EditFile>("edit_file", "Edit a file", EDIT, Changes, WriteFiles),
@@ -335,9 +340,9 @@ static ACTIONS: &[Action] = &[
     Action::new::<KvSet>("kv_set", "Set a value", KV_SET, Changes, WriteValues).idempotent(),
     Action::new::<KvDelete>("kv_delete", "Delete a value", KV_DELETE, Changes, WriteValues).idempotent(),
     Action::new::<KvKeys>("kv_keys", "List keys", KV_KEYS, Reads, ReadValues).of_versions::<KvKeys>(),
-    Action::new::<History>("history", "List past runs", HISTORY, Reads, ReadHistory),
+    Action::new::<History>("history", "List past runs", HISTORY, Reads, ReadHistory).of_versions::<History>(),
     Action::new::<Record>("record", "Record a step", RECORD, Changes, WriteValues).for_programs(),
-    Action::new::<Log>("log", "List versions", LOG, Reads, ReadHistory),
+    Action::new::<Log>("log", "List versions", LOG, Reads, ReadHistory).of_versions::<Log>(),
     Action::new::<Diff>("diff", "Compare versions", DIFF, Reads, ReadHistory),
     Action::new::<Show>("show", "Show a run", SHOW, Reads, ReadHistory),
     Action::new::<Blame>("blame", "Find the run that wrote each line", BLAME, Reads, ReadHistory),
@@ -380,7 +385,7 @@ const PRUNE: &str = "Deletes old versions; the others can still be read.";
 
 const BASH: &str = "Runs a bash command line in the sandbox, with some 160 programs (grep, sed, awk, jq, find, tar, …). Each call is a fresh \
 shell: files persist, variables and `cd` do not, unless you name a `session`. Returns exit code, standard output and standard error; a non-zero exit code is a result, \
-not an error. A command that reaches a limit is stopped and returns its output so far. There is no network.";
+not an error. A command that reaches a limit is stopped and returns its output so far. With `at` it runs in a temporary copy of a past version. There is no network.";
 const PYTHON: &str = "Runs Python code (CPython 3.14, standard library) on the sandbox's files. Each call is a fresh interpreter, unless you name a `session`, which keeps its globals. Print the values you want to see. \
 There is no network; `subprocess` runs the sandbox's own programs.";
 const READ: &str = "Reads a text file as numbered lines, at most 2000 lines or 64 KB per call; offset and limit select a window. Binary content is returned \

@@ -60,7 +60,7 @@ pub struct Agent<'a> {
 }
 
 impl Sandbox {
-    /// The file tools of an agent.
+    /// Returns the file tools of an agent.
     #[must_use]
     pub fn agent(&self) -> Agent<'_> {
         Agent { sandbox: self, cancel: Cancel::default() }
@@ -75,7 +75,7 @@ impl Agent<'_> {
         self
     }
 
-    /// An absolute path, without `.` and doubled slashes; `..` is left to the walk, which knows links.
+    /// Returns an absolute path, without `.` and doubled slashes; `..` is left to the walk, which knows links.
     pub(crate) fn absolute(&self, path: &str) -> Result<String, Error> {
         if path.is_empty() || path.contains('\0') {
             return Err(Error::Invalid("invalid path: expected a non-empty path without zero bytes".to_owned()));

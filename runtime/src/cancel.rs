@@ -92,6 +92,13 @@ impl Cancel {
         false
     }
 
+    /// Returns the fuel that the command has used so far, while it runs. A command that only waits uses none.
+    #[must_use]
+    pub fn fuel_spent(&self) -> Option<u64> {
+        let job = self.running().as_ref().and_then(|running| running.job.upgrade())?;
+        Some(job.meter.usage().fuel)
+    }
+
     /// Returns the files of the command as its programs see them, while it runs.
     #[must_use]
     pub fn files(&self) -> Option<RunningFiles> {

@@ -3,6 +3,7 @@
 mod changes;
 mod diff;
 mod hooks;
+mod json;
 mod recorder;
 mod rows;
 mod steps;
@@ -14,6 +15,7 @@ use crate::vfs::Binding;
 pub(crate) use changes::BASE;
 pub(crate) use hooks::is_file;
 pub use hooks::{Commit, FileChange};
+pub use json::Json;
 pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN, VIEW};
 pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
 pub(crate) use steps::record;
@@ -58,7 +60,7 @@ pub struct Run {
     /// The recorded resource usage.
     pub usage: Option<serde_json::Value>,
     /// The recorded file changes.
-    pub changes: Option<serde_json::Value>,
+    pub changes: Option<Json>,
 }
 
 /// Selects rows of the history.
@@ -151,15 +153,26 @@ fn parse(text: String, room: &mut usize) -> Option<serde_json::Value> {
     }
 }
 
-impl Run {
-    // Without changes of currently hidden paths.
-    fn seen_by(mut self, binding: &Binding) -> Self {
-        if let Some(changes) = self.changes.as_mut().and_then(|changes| changes.as_array_mut()).filter(|_| binding.is_partial()) {
-            let is_hidden = |change: &serde_json::Value| {
-                ["path", "from"].iter().any(|key| change[*key].as_str().is_some_and(|path| binding.hides_path(path)))
-            };
-            changes.retain(|change| !is_hidden(change));
+fn unparsed(text: String, room: &mut usize) -> Json {
+    match room.checked_sub(text.len()) {
+        Some(left) => {
+            *room = left;
+            Json::of_text(text)
         }
+        None => Json::of_long_text(text),
+    }
+}
+
+impl Run {
+    // Without changes of currently hidden paths. A text that was too long to be parsed cannot be searched for them.
+    fn seen_by(mut self, binding: &Binding) -> Self {
+        let Some(changes) = self.changes.take_if(|_| binding.is_partial()) else { return self };
+        let is_hidden = |change: &serde_json::Value| {
+            ["path", "from"].iter().any(|key| change[*key].as_str().is_some_and(|path| binding.hides_path(path)))
+        };
+        let seen: Option<serde_json::Value> =
+            changes.as_array().map(|changes| changes.iter().filter(|change| !is_hidden(change)).cloned().collect());
+        self.changes = seen.map(Json::from);
         self
     }
 
@@ -171,9 +184,10 @@ impl Run {
             CallStatus::Error => "error",
             CallStatus::Interrupted => "interrupted",
         };
-        let mut json = |text: Option<String>| text.and_then(|text| parse(text, room));
         let parent = parent(&call);
         let mut run = call.run;
+        let changes = run.as_mut().and_then(|run| run.changes.take()).map(|text| unparsed(text, room));
+        let mut json = |text: Option<String>| text.and_then(|text| parse(text, room));
         Self {
             id: call.id,
             parent,
@@ -188,7 +202,7 @@ impl Run {
             exit_code: run.as_ref().and_then(|run| run.exit_code),
             limit: run.as_ref().and_then(|run| run.limit.clone()),
             usage: json(run.as_ref().and_then(|run| run.usage.clone())),
-            changes: json(run.as_ref().and_then(|run| run.changes.clone())),
+            changes,
             output_truncated: run.as_ref().is_some_and(|run| !run.pruned && (run.stdout_truncated || run.stderr_truncated)),
             output_pruned: run.as_ref().is_some_and(|run| run.pruned),
             stdout: run.as_mut().map(|run| std::mem::take(&mut run.stdout)).unwrap_or_default(),

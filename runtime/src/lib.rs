@@ -95,7 +95,7 @@ pub use error::{Error, ErrorKind};
 pub use guests::PYTHON_LICENSES as LICENSES;
 /// The package of the scientific Python, and its version: [`Host::add_python_sci`] installs it.
 pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;
-pub use history::{Commit, FileChange, HistoryFilter, Run};
+pub use history::{Commit, FileChange, HistoryFilter, Json, Run};
 #[cfg(feature = "unmetered")]
 pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, InstalledProgram, Progress, Starting};
@@ -115,6 +115,6 @@ pub use tools::{JsonSchema, Tool, ToolContext, ToolPause};
 pub use versions::{
     Applied, AppliedFile, Apply, BisectStep, Bisection, Blame, Comparison, Difference, DifferenceKind, Event, EventPage,
     GitExport, GitExported, GitForm, GitImport, GitImported, LoggedVersion, Refusal, ReplayDifference, Replayed, ShownRun,
-    Verdict, Versions,
+    ValueDifference, ValueKind, Verdict, Versions,
 };
 pub use vfs::{NodeContext, ProvidedNode, Provider, TreeCopy, TreeMark};

@@ -47,7 +47,7 @@ pub struct Sandbox {
     pub(crate) recorder: Recorder,
     pub(crate) scope: Scope,
     pub(crate) limits: Limits,
-    pub(crate) env: Variables,
+    pub(crate) env: Arc<Variables>,
     pub(crate) cwd: String,
     pub(crate) tools: Arc<Tools>,
     pub(crate) interpreters: Arc<Interpreters>,
@@ -120,6 +120,16 @@ impl Sandbox {
     ) -> Result<T, Error> {
         self.refuse_in_the_past()?;
         self.recorder.change_answering(&self.scope, call, work)
+    }
+
+    /// Same as [`change_answering`](Self::change_answering), for a call that depends on the committed state.
+    pub(crate) fn change_prepared<V, T>(
+        &self,
+        prepare: impl FnOnce() -> Result<(LibraryCall, V), Error>,
+        work: impl FnOnce(&Ongoing<'_>, V) -> Result<(T, serde_json::Value), Error>,
+    ) -> Result<T, Error> {
+        self.refuse_in_the_past()?;
+        self.recorder.change_prepared(&self.scope, prepare, work)
     }
 
     /// Returns the rows it reads.
@@ -210,7 +220,23 @@ impl Sandbox {
     /// Returns an error if the database cannot be read.
     pub fn history_with(&self, filter: &HistoryFilter) -> Result<Vec<Run>, Error> {
         self.recorder.settle();
-        history::list(&self.database, &self.scope.binding, filter)
+        let last = self.last_run()?;
+        let before = filter.before.into_iter().chain(last.map(|last| last.saturating_add(1))).min();
+        history::list(&self.database, &self.scope.binding, &HistoryFilter { before, ..filter.clone() })
+    }
+
+    // The run that created the shown version; `None` if this is the current state. Later runs have not happened yet.
+    fn last_run(&self) -> Result<Option<i64>, Error> {
+        let Some(at) = self.at else { return Ok(None) };
+        let (reader, mut before) = (self.database.reader()?, at.saturating_add(1));
+        loop {
+            let page = reader.versions(Some(before), 100)?;
+            let Some(oldest) = page.last() else { return Ok(Some(0)) };
+            before = oldest.number;
+            if let Some(call) = page.iter().find_map(|version| version.call) {
+                return Ok(Some(call));
+            }
+        }
     }
 
     /// Returns one run with its output.
@@ -220,6 +246,9 @@ impl Sandbox {
     /// Returns an error if the database cannot be read.
     pub fn history_run(&self, run: i64) -> Result<Option<Run>, Error> {
         self.recorder.settle();
+        if self.last_run()?.is_some_and(|last| run > last) {
+            return Ok(None);
+        }
         history::get(&self.database, &self.scope.binding, run)
     }
 
@@ -230,7 +259,7 @@ impl Sandbox {
     ///
     /// Returns an error if the database cannot be read.
     pub fn history_output(&self, run: i64, most: usize) -> Result<[(Vec<u8>, u64); 2], Error> {
-        if self.scope.binding.is_partial() && self.history_run(run)?.is_none() {
+        if (self.at.is_some() || self.scope.binding.is_partial()) && self.history_run(run)?.is_none() {
             return Ok(Default::default());
         }
         Ok(self.database.reader()?.output(run, most)?)
@@ -276,7 +305,7 @@ impl Sandbox {
     ///
     /// Returns an error of kind [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a command does not end in time, and
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the file was replaced or removed, or cannot be written. Committed
-    /// data is safe then, except if the file itself is gone.
+    /// data is safe then, unless the file itself was removed.
     pub fn close(self) -> Result<(), Error> {
         self.recorder.finish()?;
         self.reaping.wait();

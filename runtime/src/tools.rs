@@ -225,8 +225,6 @@ impl Failure {
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     tools: Vec<(Tool, Schema)>,
-    as_json: String,
-    as_text: String,
 }
 
 impl Tools {
@@ -247,9 +245,7 @@ impl Tools {
                 .map_err(|reason| Error::Invalid(format!("invalid schema of tool `{}`: {reason}", tool.name)))?;
             checked.push((tool, schema));
         }
-        let as_json = checked.iter().map(|(tool, _)| tool_json(tool)).collect::<Vec<_>>().join(",");
-        let as_text = checked.iter().map(|(tool, _)| tool_line(tool)).collect();
-        Ok(Self { tools: checked, as_json: format!("[{as_json}]"), as_text })
+        Ok(Self { tools: checked })
     }
 
     /// Returns all of them.
@@ -276,21 +272,26 @@ impl Tools {
         })
     }
 
-    /// Returns name, description and schema of each, as a JSON list.
-    pub(crate) fn as_json(&self) -> &str {
-        if self.as_json.is_empty() { "[]" } else { &self.as_json }
+    /// Returns those that are shown: name, description and schema of each as a JSON list, or a line for each with its name, a tab
+    /// and its description.
+    pub(crate) fn list(&self, as_json: bool, is_shown: impl Fn(&str) -> bool) -> String {
+        let shown = self.iter().filter(|tool| is_shown(&tool.name));
+        match as_json {
+            true => format!("[{}]", shown.map(tool_json).collect::<Vec<_>>().join(",")),
+            false => shown.map(tool_line).collect(),
+        }
     }
 
-    /// Returns a line for each: its name, a tab, its description.
-    pub(crate) fn as_text(&self) -> &str {
-        &self.as_text
+    /// Returns the failure of a call of a tool that does not exist, or does not exist for the caller.
+    pub(crate) fn unknown(&self, name: &str) -> Failure {
+        let reason = if self.tools.is_empty() { "the host offers none" } else { "the host offers others" };
+        Failure::new("unknown", format!("unknown tool `{name}`: {reason}"))
     }
 
     /// Prepares a guest's call, checking its arguments.
     pub(crate) fn prepare(&self, name: &str, arguments: &str) -> Result<Prepared, Failure> {
         let Some((tool, schema)) = self.tools.iter().find(|(tool, _)| tool.name == name) else {
-            let reason = if self.tools.is_empty() { "the host offers none" } else { "the host offers others" };
-            return Err(Failure::new("unknown", format!("unknown tool `{name}`: {reason}")));
+            return Err(self.unknown(name));
         };
         let arguments: Value = serde_json::from_str(arguments)
             .map_err(|error| Failure::new("invalid", format!("the arguments are not JSON: {error}")))?;
@@ -386,8 +387,9 @@ mod tests {
     fn the_list_keeps_the_schema_as_written() {
         let tools = tools(Ok);
         let expected = format!(r#"[{{"name":"t","description":"Does it.\nWell.","schema":{SCHEMA}}}]"#);
-        assert_eq!((tools.as_json(), tools.as_text()), (expected.as_str(), "t\tDoes it.\n"));
-        assert_eq!(Tools::default().as_json(), "[]");
+        let listed = |is_shown: bool| [true, false].map(|as_json| tools.list(as_json, |_| is_shown));
+        assert_eq!(listed(true), [expected.as_str(), "t\tDoes it.\n"]);
+        assert_eq!(listed(false), ["[]", ""]);
     }
 
     #[test]

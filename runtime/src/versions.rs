@@ -19,13 +19,13 @@ mod show;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
-use sqlite_fs::{ChangeKind, ChangedValues, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
+use sqlite_fs::{ChangeKind, ChangedValues, FsError, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
 
 pub use apply::{Applied, AppliedFile, Apply, Refusal};
 pub use bisect::{BisectStep, Bisection, Verdict};
 pub use blame::Blame;
 use compare::Where;
-pub use compare::{Comparison, Difference, DifferenceKind};
+pub use compare::{Comparison, Difference, DifferenceKind, ValueDifference, ValueKind};
 pub use events::{Event, EventPage};
 pub use git::{GitExport, GitExported, GitForm, GitImport, GitImported};
 pub(crate) use reference::resolve;
@@ -66,6 +66,9 @@ pub struct LoggedVersion {
     pub run: Option<Run>,
 }
 
+/// The operation that a view of a part cannot perform.
+const WHOLE: &str = "restore everything; name some paths";
+
 /// Number of runs read together.
 const PAGE_OF_RUNS: usize = 256;
 
@@ -73,7 +76,7 @@ const PAGE_OF_RUNS: usize = 256;
 const PAGE: usize = 20;
 
 /// Maximum number of versions examined for one page of those that changed a path.
-const LOOKED_AT: usize = 10_000;
+const LOOKED_AT: usize = 100_000;
 
 impl Sandbox {
     /// Returns the versions of the sandbox.
@@ -133,7 +136,8 @@ impl Versions<'_> {
     ///
     /// Returns [`Error::Invalid`] if the reference is invalid, or refers to a version that was pruned.
     pub fn resolve(&self, reference: &str) -> Result<Version, Error> {
-        reference::resolve(&self.reader()?, reference)
+        // A past sandbox knows nothing of later versions.
+        reference::resolve_until(&self.reader()?, reference, self.sandbox.at)
     }
 
     /// Returns the files of a version.
@@ -149,23 +153,38 @@ impl Versions<'_> {
     pub fn log(&self, path: Option<&str>, before: Option<i64>, limit: Option<usize>) -> Result<Vec<LoggedVersion>, Error> {
         let reader = self.reader()?;
         let limit = limit.unwrap_or(PAGE);
+        let shown = self.sandbox.at.map(|at| at.saturating_add(1));
+        let before = before.into_iter().chain(shown).min();
         let (mut found, mut before, mut looked_at) = (Vec::new(), before, 0);
+        let step = if path.is_some() { PAGE_OF_RUNS } else { limit.clamp(1, 1000) };
         while found.len() < limit && looked_at < LOOKED_AT {
-            let page = reader.versions(before, limit.clamp(1, 1000))?;
+            let page = reader.versions(before, step)?;
             let Some(last) = page.last() else { break };
             before = Some(last.number);
             looked_at += page.len();
-            let is_partial = self.sandbox.scope.binding.is_partial();
-            let wanted = |logged: &LoggedVersion| match (&logged.run, path) {
-                (Some(run), Some(path)) => changed(run, path),
-                (None, Some(_)) => false,
-                // A view sees the versions of its own runs.
-                (run, None) => run.is_some() || !is_partial,
-            };
-            found.extend(self.logged(page)?.into_iter().filter(wanted));
+            for logged in self.logged(page)? {
+                if found.len() < limit && self.is_wanted(&reader, &logged, path)? {
+                    found.push(logged);
+                }
+            }
         }
-        found.truncate(limit);
         Ok(found)
+    }
+
+    // Whether a log shows a version. The changes in the row of a run may be incomplete, and a move lists only the directory.
+    fn is_wanted(&self, reader: &Reader, logged: &LoggedVersion, path: Option<&str>) -> Result<bool, Error> {
+        let binding = &self.sandbox.scope.binding;
+        let Some(path) = path else {
+            // A view sees the versions of its own runs.
+            return Ok(logged.run.is_some() || !binding.is_partial());
+        };
+        match &logged.run {
+            Some(run) if changed(run, path) => Ok(true),
+            Some(run) if !blame::is_incomplete(run) && !blame::moves_above(run, path) => Ok(false),
+            None if binding.is_partial() => Ok(false),
+            _ if binding.hides_path(path) => Ok(false),
+            _ => has_changed(reader, &logged.version, path),
+        }
     }
 
     /// Returns the digest of a version's files, in hexadecimal, covering names, types, permission bits, contents and link
@@ -248,14 +267,38 @@ impl Versions<'_> {
     /// Same as [`compare`](Self::compare), cancellable by a [`Cancel`].
     pub(crate) fn compare_until(&self, from: &str, to: &str, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
         let (from, to) = (self.resolve(from)?, self.resolve(to)?);
-        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
-        let (old, new) = (self.view(&from)?, self.view(&to)?);
-        let place = self.places(&new, from.number, to.number)?;
-        compare::compare(old, new, paths, &place, &deadline)
+        self.between(&from, &to, paths, cancel)
     }
 
-    // Where two versions can differ. The content of a mounted directory is not recorded, so every file in it is compared.
-    fn places(&self, view: &View<Reader>, one: i64, other: i64) -> Result<Where, Error> {
+    fn between(&self, from: &Version, to: &Version, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
+        let (old, new) = (self.view(from)?, self.view(to)?);
+        let place = self.places(&new, from.number, Some(to.number))?;
+        let mut compared = compare::compare(old, new, paths, &place, &deadline)?;
+        if paths.is_empty() && !self.sandbox.scope.binding.is_partial() {
+            let database = &self.sandbox.database;
+            let (one, other) = (database.reader_at(from.number)?, database.reader_at(to.number)?);
+            let (older, until) = if from.number < to.number { (&one, to.number) } else { (&other, from.number) };
+            compared.values = changed_values((older, Some(until)), &one, &other)?;
+        }
+        Ok(compared)
+    }
+
+    /// Returns what [`restore`](Self::restore) would change.
+    pub(crate) fn preview(&self, reference: &str, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
+        if paths.is_empty() {
+            self.sandbox.refuse_in_part(WHOLE)?;
+        }
+        let compared = self.compare_until("HEAD", reference, paths, cancel)?;
+        if let Some((now, then)) = compared.views() {
+            compare::require_paths(now, then, paths)?;
+        }
+        Ok(compared)
+    }
+
+    // Where a version can differ from another one, or from the committed state. The content of a mounted directory is not
+    // recorded, so every file in it is compared.
+    fn places(&self, view: &View<Reader>, one: i64, other: Option<i64>) -> Result<Where, Error> {
         if self.sandbox.scope.mounts.is_empty() { places_of(view.reader(), one, other) } else { Ok(Where::Everywhere) }
     }
 
@@ -288,7 +331,9 @@ impl Versions<'_> {
     ///
     /// Returns an error if the database cannot be read.
     pub fn checkpoints(&self) -> Result<Vec<Label>, Error> {
-        Ok(self.reader()?.labels()?)
+        let mut labels = self.reader()?.labels()?;
+        labels.retain(|label| self.sandbox.at.is_none_or(|last| label.version <= last));
+        Ok(labels)
     }
 
     /// Removes a checkpoint and returns whether it existed. The version remains.
@@ -308,7 +353,7 @@ impl Versions<'_> {
     ///
     /// Returns [`Error::Invalid`] if the reference is invalid, and an error if a file cannot be read or written.
     pub fn restore(&self, reference: &str, paths: &[String]) -> Result<Comparison, Error> {
-        self.bring_back(&self.resolve(reference)?, paths, "restore")
+        self.bring_back(reference, paths, "restore")
     }
 
     /// Restores everything to the state before the last `runs` versions. Undoing an undo is a redo.
@@ -317,29 +362,34 @@ impl Versions<'_> {
     ///
     /// Returns the errors of [`restore`](Self::restore).
     pub fn undo(&self, runs: u32) -> Result<Comparison, Error> {
-        self.bring_back(&self.resolve(&format!("HEAD~{runs}"))?, &[], "undo")
+        self.bring_back(&format!("HEAD~{runs}"), &[], "undo")
     }
 
-    fn bring_back(&self, version: &Version, paths: &[String], name: &'static str) -> Result<Comparison, Error> {
+    fn bring_back(&self, reference: &str, paths: &[String], name: &'static str) -> Result<Comparison, Error> {
         if paths.is_empty() {
-            self.sandbox.refuse_in_part("restore everything; name some paths")?;
+            self.sandbox.refuse_in_part(WHOLE)?;
         }
-        let then = self.view(version)?;
-        let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
-        let subject = format!("v{}", version.number);
-        let call = Call::new(name, &subject, json!({ "version": version.number, "paths": paths }));
-        self.sandbox.change_answering(call, |run| {
+        // An invalid reference is reported without waiting. Which version it is depends on the run that is waited for.
+        self.resolve(reference)?;
+        let prepare = || -> Result<(Call, Version), Error> {
+            let version = reference::resolve(&self.sandbox.database.reader()?, reference)?;
+            let about = json!({ "version": version.number, "paths": paths });
+            Ok((Call::new(name, &format!("v{}", version.number), about), version))
+        };
+        self.sandbox.change_prepared(prepare, |run, version| {
+            let then = self.view(&version)?;
+            let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
             let view: &View<Transaction> = run.view()?;
             // The run itself has changed nothing yet.
-            let newest = run.transaction()?.version().map_err(sqlite_fs::Error::from)?;
-            let place = self.places(&then, version.number, newest)?;
+            let place = self.places(&then, version.number, None)?;
             compare::require_paths(view, &then, paths)?;
-            let done = compare::make_equal(view, &then, paths, &place, &deadline)?;
+            let mut done = compare::make_equal(view, &then, paths, &place, &deadline)?;
             if paths.is_empty() {
-                let database = &self.sandbox.database;
-                restore_values(run.transaction()?, &database.reader()?, &database.reader_at(version.number)?)?;
+                let (now, then) = (self.sandbox.database.reader()?, self.sandbox.database.reader_at(version.number)?);
+                done.values = changed_values((&then, None), &now, &then)?;
+                restore_values(run.transaction()?, &now, &then)?;
             }
-            let count = done.differences.len();
+            let count = done.differences.len() + done.values.len();
             Ok((done, json!({ "version": version.number, "changed": count })))
         })
     }
@@ -359,9 +409,23 @@ impl Versions<'_> {
     }
 }
 
-// Where two versions of a database can differ.
-fn places_of(reader: &Reader, one: i64, other: i64) -> Result<Where, Error> {
-    let (changes, is_complete) = reader.changes(one.min(other), Some(one.max(other)))?;
+// Whether a version changed a path, or something below it.
+fn has_changed(reader: &Reader, version: &Version, path: &str) -> Result<bool, Error> {
+    if version.kind == VersionKind::Base {
+        return Ok(false);
+    }
+    let (changes, is_complete) = reader.changes(version.number - 1, Some(version.number))?;
+    let is_in = |change: &sqlite_fs::Change| match &change.kind {
+        ChangeKind::Renamed { from } => [from, &change.path].into_iter().any(|moved| compare::is_at_or_below(moved, path)),
+        _ => compare::is_at_or_below(&change.path, path),
+    };
+    Ok(!is_complete || changes.iter().any(is_in))
+}
+
+// Where two versions of a database can differ, or a version and the committed state.
+fn places_of(reader: &Reader, one: i64, other: Option<i64>) -> Result<Where, Error> {
+    let from = other.map_or(one, |other| one.min(other));
+    let (changes, is_complete) = reader.changes(from, other.map(|other| one.max(other)))?;
     if !is_complete {
         return Ok(Where::Everywhere);
     }
@@ -382,15 +446,63 @@ pub(crate) fn seconds_ago(seconds: u64) -> i64 {
     i64::try_from(u128::from(clock::unix_nanos()).saturating_sub(nanos)).unwrap_or(0)
 }
 
-// Restores keys and sessions: those that changed since, or all of them if another program wrote to the file.
-fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Result<(), Error> {
-    let changed = match then.changed_values()? {
+// The keys and sessions that differ between two states; none if another program may have changed them unseen.
+fn changed_values(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Vec<ValueDifference>, Error> {
+    match values_between(range, from, to) {
+        Err(error) if error.fs_error() == Some(FsError::Unknown) => Ok(Vec::new()),
+        found => found,
+    }
+}
+
+fn values_between(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Vec<ValueDifference>, Error> {
+    let mut changed = candidates(range, from, to)?;
+    changed.keys.sort();
+    changed.sessions.sort();
+    changed.keys.dedup();
+    changed.sessions.dedup();
+    let mut found = Vec::new();
+    let mut add = |value, name, is_before: bool, is_after: bool| {
+        let kind = match (is_before, is_after) {
+            (false, _) => DifferenceKind::Added,
+            (true, true) => DifferenceKind::Modified,
+            (true, false) => DifferenceKind::Deleted,
+        };
+        found.push(ValueDifference { value, name, kind });
+    };
+    for key in changed.keys {
+        let (old, new) = (from.get(&key)?, to.get(&key)?);
+        let content = |value: &Option<sqlite_fs::Value>| value.as_ref().map(|value| (value.json.clone(), value.secret));
+        if content(&old) != content(&new) {
+            add(ValueKind::Key, key, old.is_some(), new.is_some());
+        }
+    }
+    for name in changed.sessions {
+        let parts = |reader: &Reader| -> Result<Vec<Vec<u8>>, Error> {
+            let parts = [session::SHELL, session::PYTHON].map(|part| reader.session(&name, part));
+            Ok(parts.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        };
+        let (old, new) = (parts(from)?, parts(to)?);
+        if old != new {
+            add(ValueKind::Session, name, !old.is_empty(), !new.is_empty());
+        }
+    }
+    Ok(found)
+}
+
+// The keys and sessions that changed after a version up to another one, or all of them if another program wrote to the file.
+fn candidates((older, until): (&Reader, Option<i64>), one: &Reader, other: &Reader) -> Result<ChangedValues, Error> {
+    Ok(match older.changed_values(until)? {
         Some(changed) => changed,
         None => ChangedValues {
-            keys: now.keys("")?.into_iter().chain(then.keys("")?).collect(),
-            sessions: now.sessions()?.into_iter().chain(then.sessions()?).collect(),
+            keys: one.keys("")?.into_iter().chain(other.keys("")?).collect(),
+            sessions: one.sessions()?.into_iter().chain(other.sessions()?).collect(),
         },
-    };
+    })
+}
+
+// Restores keys and sessions: those that changed since, or all of them if another program wrote to the file.
+fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Result<(), Error> {
+    let changed = candidates((then, None), now, then)?;
     let kv = transaction.kv();
     for key in &changed.keys {
         let (old, present) = (then.get(key)?, kv.get(key)?);
@@ -429,7 +541,7 @@ fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Res
 // Whether a run changed a path, or something below it.
 fn changed(run: &Run, path: &str) -> bool {
     let is_below = |changed: &str| compare::is_at_or_below(changed, path);
-    let changes = run.changes.as_ref().and_then(|changes| changes.as_array());
+    let changes = run.changes.as_deref().and_then(|changes| changes.as_array());
     changes
         .into_iter()
         .flatten()

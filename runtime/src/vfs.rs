@@ -29,7 +29,10 @@ pub(crate) use fixed::{Device, Fixed, FixedId, Part, ProcFile, Thing, descriptor
 pub(crate) use lend::{Lent, bytes_below};
 pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, mount_path};
 pub(crate) use policy::Binding;
-pub(crate) use source::{CallbackSource, DatabaseSource, GitTree, Patience, Source, is_generating};
+pub(crate) use source::{
+    CallbackSource, Complaints, DatabaseSource, GitTree, Moving, Patience, Source, SourceContext, SourceFiles, SourceStat, State,
+    is_generating,
+};
 pub use source::{NodeContext, ProvidedNode, Provider};
 pub use tree::TreeCopy;
 pub(crate) use tree::{export_tree, import_tree, stays_inside};

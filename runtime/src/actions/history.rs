@@ -148,7 +148,7 @@ fn one(sandbox: &Sandbox, number: i64, offset: usize) -> Result<Answer, Error> {
     } else if run.output_truncated {
         notes.push("only the beginning of the output was recorded".to_owned());
     }
-    let all_changes = run.changes.as_ref().and_then(Value::as_array).map_or(0, Vec::len);
+    let all_changes = run.changes.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
     let mut row = row(run, WHOLE_COMMAND, WHOLE_CHANGES);
     if row.changes.len() < all_changes {
         notes.push(format!("only the first {} of {all_changes} changed files", row.changes.len()));
@@ -169,11 +169,7 @@ fn window(bytes: &[u8], offset: usize) -> (String, usize) {
 fn row(run: Run, longest: usize, most_changes: usize) -> HistoryRow {
     let command = shortened(run.command, longest);
     let short = |text: Option<String>| text.map(|text| shortened(text, longest));
-    let mut changes = match run.changes {
-        Some(Value::Array(changes)) => changes,
-        _ => Vec::new(),
-    };
-    changes.truncate(most_changes);
+    let mut changes = run.changes.map_or_else(Vec::new, |changes| changes.first(most_changes));
     let mut room = CHANGES_BYTES;
     let fitting = changes.iter().take_while(|change| {
         let left = room.checked_sub(change.to_string().len());
@@ -218,10 +214,7 @@ impl HistoryRow {
             stderr_base64: base64(&stderr),
             usage,
             parameters,
-            changes: match run.changes.take() {
-                Some(Value::Array(changes)) => changes,
-                _ => Vec::new(),
-            },
+            changes: run.changes.take().map_or_else(Vec::new, |changes| changes.first(usize::MAX)),
             ..row(run, usize::MAX, 0)
         }
     }

@@ -48,8 +48,10 @@ impl Request for Show {
         let run = shown.run.map(|mut run| {
             run.stdout.truncate(OUTPUT);
             run.stderr.truncate(OUTPUT);
-            // The differences contain the same information.
-            run.changes = None;
+            // The differences contain the same information, if they are still known.
+            if changes.is_some() {
+                run.changes = None;
+            }
             run.parameters = None;
             let row = HistoryRow::whole(run, true);
             HistoryRow { command: shortened(row.command.clone(), OUTPUT), ..row }
@@ -65,6 +67,17 @@ impl Request for Show {
 }
 
 impl Shown {
+    // The paths that the row of a run lists, because its version was pruned.
+    fn recorded(&self) -> String {
+        let changes = self.run.as_ref().map(|run| run.changes.as_slice()).unwrap_or_default();
+        if changes.is_empty() {
+            return if self.version.is_none() { "no changes" } else { "the changes are no longer known" }.to_owned();
+        }
+        let text = |change: &serde_json::Value, key: &str| change[key].as_str().unwrap_or_default().to_owned();
+        let lines = changes.iter().map(|change| format!("\n{} {}", text(change, "kind"), text(change, "path")));
+        format!("the version was pruned; changed paths:{}", lines.collect::<String>())
+    }
+
     fn render(&self) -> String {
         let mut text = match &self.run {
             Some(run) => {
@@ -80,8 +93,7 @@ impl Shown {
         };
         match &self.changes {
             Some(changes) => text.push_str(&changes.render()),
-            None if self.version.is_none() => text.push_str("no changes"),
-            None => text.push_str("the changes are no longer known"),
+            None => text.push_str(&self.recorded()),
         }
         text.truncate(text.trim_end_matches('\n').len());
         text
@@ -276,7 +288,10 @@ fn render(replayed: &Replayed) -> String {
     let (runs, given) = (replayed.runs, replayed.given);
     let mut lines = Vec::new();
     match &replayed.difference {
-        None => lines.push(format!("replayed {runs} runs from v{}: no differences", replayed.from)),
+        None => {
+            let noun = if runs == 1 { "run" } else { "runs" };
+            lines.push(format!("replayed {runs} {noun} from v{}: no differences", replayed.from));
+        }
         Some(difference) => {
             let command = difference.command.lines().next().unwrap_or_default();
             lines.push(format!("run {} differs in {}: {command}", difference.run, difference.what));

@@ -123,12 +123,7 @@ impl Request for AppendFile {
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let path = context.sandbox().agent().absolute(&self.path)?;
         let content = self.encoding.decode(&self.content)?;
-        let files = context.sandbox().fs();
-        let files = match self.expected_version {
-            Some(version) => files.if_version(&path, version),
-            None => files,
-        };
-        files.append(&path, &content)?;
+        context.sandbox().fs().if_expected(&path, self.expected_version).append(&path, &content)?;
         let bytes = content.len();
         Ok(Answer::new(format!("appended {bytes} bytes to {path}"), &Appended { path, bytes }))
     }
@@ -176,9 +171,7 @@ impl Request for WriteFiles {
         for file in self.files {
             let (path, content) = (agent.absolute(&file.path)?, file.encoding.decode(&file.content)?.into_owned());
             bytes += content.len();
-            if let Some(version) = file.expected_version {
-                fs = fs.if_version(&path, version);
-            }
+            fs = fs.if_expected(&path, file.expected_version);
             files.push((path, Content::from(content)));
         }
         let wrote = WroteFiles { files: files.len(), bytes };

@@ -141,7 +141,8 @@ impl Request for Python {
 fn answer(context: &Context, command: Command, options: RunOptions) -> Result<Answer, Error> {
     let output = options.run(context.sandbox(), context.watch(command))?;
     let cancelled = context.cancel.is_killed();
-    let ran = Ran::new(&output, cancelled).for_model();
+    let is_stored = context.sandbox().version_shown().is_none();
+    let ran = Ran::new(&output, cancelled).for_model(is_stored);
     let was_stopped = cancelled || !matches!(output.status, ExitStatus::Exited(_) | ExitStatus::Signaled(_));
     Ok(Answer::new(ran.render(), &ran).failed(was_stopped))
 }
@@ -173,7 +174,7 @@ pub struct Ran {
     pub duration_ms: u64,
     /// The resource usage.
     pub usage: Usage,
-    /// Its number in the history.
+    /// Its number in the history; 0 if it ran in a temporary copy.
     pub run: i64,
     /// Whether its session has a new Python interpreter, so that globals of earlier calls are lost.
     pub restarted: bool,
@@ -277,8 +278,12 @@ impl Ran {
         }
     }
 
-    // Without the middle of long output, and without repeated data.
-    fn for_model(mut self) -> Self {
+    // Without the middle of long output, and without repeated data. The history of a temporary copy ends with it.
+    fn for_model(mut self, is_stored: bool) -> Self {
+        if !is_stored {
+            self.run = 0;
+            self.notes.push("this was a temporary copy: the command changed nothing".to_owned());
+        }
         // A model reads text; the bytes are in the history.
         (self.stdout_base64, self.stderr_base64) = (None, None);
         self.text.take_if(|text| text.len() > KEPT_VALUE);
@@ -297,8 +302,8 @@ impl Ran {
         let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
         if cut.contains(&true) {
             self.truncated = true;
-            self.notes
-                .insert(0, format!("the middle of the output is omitted: read all of it with `history` and run={}", self.run));
+            let rest = if is_stored { format!(": read all of it with `history` and run={}", self.run) } else { String::new() };
+            self.notes.insert(0, format!("the middle of the output is omitted{rest}"));
         }
         self
     }

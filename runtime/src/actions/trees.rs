@@ -50,10 +50,7 @@ impl CopyFiles {
     pub fn copy(&self, sandbox: &Sandbox) -> Result<Copied, Error> {
         let slash = if self.to.ends_with('/') { "/" } else { "" };
         let (from, to) = (sandbox.agent().absolute(&self.from)?, sandbox.agent().absolute(&self.to)?);
-        let files = match &self.expected_version {
-            Some(version) => sandbox.fs().if_version(to.trim_end_matches('/'), version),
-            None => sandbox.fs(),
-        };
+        let files = sandbox.fs().if_expected(to.trim_end_matches('/'), self.expected_version.clone());
         let to = files.copy_into(&from, &format!("{}{slash}", to.trim_end_matches('/')), self.recursive)?;
         Ok(Copied { from, to })
     }
@@ -276,8 +273,13 @@ impl Request for DiskUsage {
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let measured = self.measure(context.sandbox())?;
         let Measured { path, bytes, files, directories } = &measured;
-        Ok(Answer::new(format!("{path}: {bytes} bytes, {files} files, {directories} directories"), &measured))
+        let (files, directories) = (counted(*files, "file", "files"), counted(*directories, "directory", "directories"));
+        Ok(Answer::new(format!("{path}: {bytes} bytes, {files}, {directories}"), &measured))
     }
+}
+
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Selects the tree to draw.
@@ -318,7 +320,11 @@ impl DrawTree {
             open.push(!is_last);
         }
         let directories = rest.iter().filter(|found| found.stat.is_dir()).count();
-        line(&format!("\n{directories} directories, {} files", rest.len() - directories));
+        line(&format!(
+            "\n{}, {}",
+            counted(directories, "directory", "directories"),
+            counted(rest.len() - directories, "file", "files")
+        ));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `update`: moves an overlay over a database onto a newer version of it.
+//! `update`: moves an overlay over a database or a repository onto a newer version of it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,8 @@ pub struct Update {
     /// The path of the overlay: `/` for the base of the whole sandbox.
     #[serde(default = "root")]
     pub path: String,
-    /// The version of the underlying database: a run's number, a checkpoint, `HEAD`; defaults to the newest.
+    /// The version of the underlying database: a run's number, a checkpoint, `HEAD`; for a git repository a commit, a branch or a
+    /// tag. Defaults to the newest.
     #[serde(default)]
     pub to: Option<String>,
     /// The side that wins if both changed a path; by default such paths are reported and nothing is changed.
@@ -59,13 +60,8 @@ impl Request for Update {
             Keep::Theirs => Side::Theirs,
         });
         let done = context.sandbox().update_until(&self.path, self.to.as_deref(), side, context.cancel())?;
-        let updated = Updated {
-            path: self.path,
-            from: format!("v{}", done.from),
-            to: format!("v{}", done.to),
-            changes: done.changes as u64,
-            conflicts: done.conflicts,
-        };
+        let (from, to) = done.commits.unwrap_or_else(|| (format!("v{}", done.from), format!("v{}", done.to)));
+        let updated = Updated { path: self.path, from, to, changes: done.changes as u64, conflicts: done.conflicts };
         let mut text = format!("{}: {} -> {}, {} own changes", updated.path, updated.from, updated.to, updated.changes);
         for path in &updated.conflicts {
             text.push_str(&format!("\nC {path}"));

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Context, Request, shortened};
-use crate::versions::{Comparison, Difference, LoggedVersion};
-use crate::{Cancel, Error, FsError, Keep, Sandbox};
+use crate::versions::{Comparison, Difference, LoggedVersion, ValueDifference};
+use crate::{Cancel, Error, FsError, Keep, Pruned, Sandbox};
 
 /// Maximum number of versions in a result.
 const MOST: usize = 200;
@@ -96,6 +96,9 @@ impl ChangedLines {
 impl VersionRow {
     // The files that the version changed. The oldest one has no predecessor, and what another program overwrote is unknown.
     fn count_lines(&mut self, sandbox: &Sandbox, path: Option<&str>, cancel: Cancel) -> Result<(), Error> {
+        if self.made_by == "base" {
+            return Ok(());
+        }
         let (before, paths) = (format!("v{}", self.version - 1), path.map(str::to_owned));
         let of = format!("v{}", self.version);
         let compared = match sandbox.versions().compare_until(&before, &of, paths.as_slice(), cancel) {
@@ -170,7 +173,11 @@ impl Request for Log {
             }
         }
         let text = versions.iter().map(VersionRow::line).collect::<Vec<_>>().join("\n");
-        let text = if text.is_empty() { "no changes yet".to_owned() } else { text };
+        let text = match path {
+            _ if !text.is_empty() || limit == Some(0) => text,
+            Some(path) => format!("no version changed `{path}`"),
+            None => "no changes yet".to_owned(),
+        };
         Ok(Answer::new(text, &VersionList { versions }))
     }
 }
@@ -199,6 +206,9 @@ pub struct Differences {
     pub files: Vec<Difference>,
     /// The number of differing paths.
     pub total: usize,
+    /// The keys and sessions that differ, at most 1000; empty if only some paths were compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueDifference>,
     /// The differing lines, as a patch for `git apply`; truncated to 64 KB.
     pub patch: String,
     /// Whether something is omitted.
@@ -212,17 +222,20 @@ impl Differences {
         patch.truncate(patch.floor_char_boundary(PATCH));
         let total = compared.differences.len();
         let files: Vec<Difference> = compared.differences.iter().take(PATHS).cloned().collect();
-        Self { truncated: is_long || total > files.len(), files, total, patch }
+        let values: Vec<ValueDifference> = compared.values.iter().take(PATHS).cloned().collect();
+        let truncated = is_long || total > files.len() || compared.values.len() > values.len();
+        Self { truncated, files, total, values, patch }
     }
 
     pub(super) fn render(&self) -> String {
-        if self.total == 0 {
+        if self.total == 0 && self.values.is_empty() {
             return "no differences".to_owned();
         }
-        let lines = self.files.iter().map(|file| {
+        let files = self.files.iter().map(|file| {
             let mark = file.kind.mark();
             format!("{mark} {}", file.path)
         });
+        let lines = files.chain(self.values.iter().map(ValueDifference::to_string));
         let mut text = lines.collect::<Vec<_>>().join("\n");
         if !self.patch.is_empty() {
             text.push('\n');
@@ -266,10 +279,13 @@ impl Request for Undo {
     type Data = Differences;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        let runs = self.runs.unwrap_or(1).max(1);
+        let runs = self.runs.unwrap_or(1);
+        if runs == 0 {
+            return Err(Error::Invalid("invalid number of runs `0`: expected 1 or more".to_owned()));
+        }
         let versions = context.sandbox().versions();
         let done = match self.dry_run {
-            true => versions.compare_until("HEAD", &format!("HEAD~{runs}"), &[], context.cancel())?,
+            true => versions.preview(&format!("HEAD~{runs}"), &[], context.cancel())?,
             false => versions.undo(runs)?,
         };
         let differences = Differences::new(&done, false);
@@ -297,7 +313,7 @@ impl Request for Restore {
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let (versions, paths) = (context.sandbox().versions(), absolute(context, &self.paths)?);
         let done = match self.dry_run {
-            true => versions.compare_until("HEAD", &self.version, &paths, context.cancel())?,
+            true => versions.preview(&self.version, &paths, context.cancel())?,
             false => versions.restore(&self.version, &paths)?,
         };
         let differences = Differences::new(&done, false);
@@ -392,6 +408,8 @@ pub struct PrunedVersions {
     pub bytes: u64,
     /// The oldest remaining version.
     pub oldest: i64,
+    /// The number of checkpoints deleted with their versions.
+    pub checkpoints: u64,
 }
 
 impl Request for PruneVersions {
@@ -404,7 +422,10 @@ impl Request for PruneVersions {
         let since = self.keep_seconds.map(crate::versions::seconds_ago);
         let keep = Keep { versions: self.keep_versions, since, bytes: self.keep_bytes };
         let pruned = context.sandbox().versions().prune(&keep)?;
-        let data = PrunedVersions { versions: pruned.versions, bytes: pruned.bytes, oldest: pruned.oldest };
-        Ok(Answer::new(format!("pruned {} versions, {} bytes; the oldest is v{}", data.versions, data.bytes, data.oldest), &data))
+        let Pruned { versions, bytes, labels: checkpoints, oldest } = pruned;
+        let data = PrunedVersions { versions, bytes, oldest, checkpoints };
+        let counted = |number: u64, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+        let with = if checkpoints > 0 { format!(" and {}", counted(checkpoints, "checkpoint")) } else { String::new() };
+        Ok(Answer::new(format!("pruned {}{with}, {bytes} bytes; the oldest is v{oldest}", counted(versions, "version")), &data))
     }
 }

@@ -64,6 +64,33 @@ impl Agent<'_> {
     ///
     /// Returns an error if it does not exist or is not a directory.
     pub fn list(&self, request: &ListFiles) -> Result<Listed, Error> {
+        let (mut entries, mut room) = (0, text::Room::default());
+        self.list_while(request, |bytes| {
+            entries += 1;
+            entries <= MAX_ENTRIES && room.take(bytes)
+        })
+    }
+
+    /// Same as [`list`](Self::list), with all entries, for a program. The list of a file is the file itself.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the path does not exist.
+    pub fn list_all(&self, request: &ListFiles) -> Result<Listed, Error> {
+        match self.list_while(request, |_| true) {
+            Err(Error::Database(sqlite_fs::Error::Fs { source: FsError::NotDirectory, path, .. })) => {
+                let files = self.sandbox.fs();
+                let stat = files.symlink_metadata(&path)?;
+                let target = (stat.file_type() == FileType::Symlink).then(|| files.read_link(&path)).transpose()?;
+                let size = if stat.is_file() { stat.size } else { 0 };
+                let entry = ListedFile { path: path.clone(), kind: kind_name(stat.file_type()).to_owned(), size, target };
+                Ok(Listed { path, entries: vec![entry], truncated: false, notes: Vec::new() })
+            }
+            listed => listed,
+        }
+    }
+
+    fn list_while(&self, request: &ListFiles, mut fits: impl FnMut(usize) -> bool) -> Result<Listed, Error> {
         let path = self.absolute(request.path.as_deref().unwrap_or("."))?;
         let depth = request.depth.unwrap_or(1).clamp(1, MAX_DEPTH) as usize;
         self.reading("list_files", &path, json!({ "path": path }), |files| {
@@ -72,7 +99,7 @@ impl Agent<'_> {
             {
                 return Err(failed("list", &path, FsError::NotDirectory));
             }
-            let (mut entries, mut skipped, mut truncated, mut room) = (Vec::new(), 0, false, text::Room::default());
+            let (mut entries, mut skipped, mut truncated) = (Vec::new(), 0, false);
             files.walk(&path, |visited| {
                 let (entry, kind) = (visited.path, visited.kind);
                 if !request.hidden && is_hidden(entry) {
@@ -81,7 +108,7 @@ impl Agent<'_> {
                 }
                 let target = if kind == FileType::Symlink { files.view().readlink(visited.node).ok() } else { None };
                 let bytes = entry.len() + target.as_ref().map_or(0, String::len) + ENTRY_BYTES;
-                if entries.len() == MAX_ENTRIES || !room.take(bytes) {
+                if !fits(bytes) {
                     truncated = true;
                     return Ok(Step::Stop);
                 }

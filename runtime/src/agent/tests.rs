@@ -67,7 +67,7 @@ fn output_is_capped_and_long_lines_are_cut() {
 }
 
 #[test]
-fn bytes_are_read_as_base64_when_they_are_no_text() {
+fn bytes_that_are_not_text_are_read_as_base64() {
     let sandbox = sandbox();
     sandbox.fs().write("/bin.dat", [0, 159, 146, 150]).unwrap();
     let window = sandbox.agent().read(&read("/bin.dat")).unwrap();
@@ -175,7 +175,7 @@ fn directories_are_listed_to_a_depth_without_hidden_names() {
 }
 
 #[test]
-fn long_listings_say_that_there_is_more() {
+fn long_listings_have_a_note_that_there_is_more() {
     let files: Vec<_> = (0..1100).map(|number| format!("/many/{number:04}")).collect();
     let sandbox = sandbox();
     files.iter().for_each(|path| sandbox.fs().write(path, "").unwrap());
@@ -283,7 +283,7 @@ fn t_dos_03_an_edit_knows_the_limit_of_a_file() {
 
 // T-DOS-08: places that overlap are counted only so far, for each of them is a search through the file.
 #[test]
-fn t_dos_08_overlapping_places_are_not_counted_without_end() {
+fn t_dos_08_overlapping_matches_are_counted_in_bounded_time() {
     let sandbox = with(&[("/a", &"a".repeat(8 << 20))]);
     let error = sandbox.agent().edit(&edit("/a", &[(&"a".repeat(1 << 20), "b")])).unwrap_err().to_string();
     assert!(error.contains("at least 100 times"), "{error}");
@@ -291,7 +291,7 @@ fn t_dos_08_overlapping_places_are_not_counted_without_end() {
 
 // T-DOS-03: what a tool returns is bounded in bytes, not only in entries.
 #[test]
-fn t_dos_03_lists_of_long_paths_are_cut_and_say_so() {
+fn t_dos_03_lists_of_long_paths_are_truncated_with_a_note() {
     let sandbox = sandbox();
     let directory = format!("/{}", vec!["d".repeat(200); 15].join("/"));
     for number in 0..60 {
@@ -312,7 +312,7 @@ fn t_dos_03_lists_of_long_paths_are_cut_and_say_so() {
 
 // T-DOS-03: a match is printed with its path on every line of context.
 #[test]
-fn t_dos_03_context_counts_in_the_answer() {
+fn t_dos_03_context_counts_toward_the_size_of_a_result() {
     let sandbox = with(&[("/f", &format!("{}\n", "x".repeat(490)).repeat(5000))]);
     let request = Grep { pattern: "x".to_owned(), path: Some("/f".to_owned()), context: 20, ..Grep::default() };
     let found = sandbox.agent().grep(&request).unwrap();

@@ -10,7 +10,7 @@ use super::Error;
 /// |---|---|---|
 /// | [`NotFound`](Self::NotFound) | reading a missing file, `at("v99")` | check the name |
 /// | [`Exists`](Self::Exists) | `rename` onto a directory that is not empty, `export` to an existing file | choose another name |
-/// | [`Stale`](Self::Stale) | `write_if_version` or `compare_and_set` after somebody else's change; a version that was pruned | read again, then retry |
+/// | [`Stale`](Self::Stale) | `write_if_version` or `compare_and_set` after a concurrent change; a version that was pruned | read again, then retry |
 /// | [`Conflict`](Self::Conflict) | `update` or `apply` where both sides changed a path | choose a side |
 /// | [`Denied`](Self::Denied) | a policy, a commit hook, a read-only mount or sandbox | ask the owner |
 /// | [`TooLarge`](Self::TooLarge) | one file, value or command above its limit | use smaller pieces |

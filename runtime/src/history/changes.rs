@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use serde::Serialize;
 use sqlite_fs::path::Last;
 use sqlite_fs::{Change, ChangeKind, FileType, Reader, Transaction, Volume as _};
 
@@ -44,28 +45,57 @@ pub(crate) fn json(
         .map(|(index, change)| with_mounts.filter(|_| index < BASES_MAX).and_then(|before| base(before, &change.path)))
         .collect();
     let mut diffs = Diffs::new(before, view, until);
-    let mut list: Vec<_> = changes
-        .iter()
-        .zip(bases)
-        .map(|(change, base)| {
-            let mut entry = serde_json::json!({ "path": change.path, "size": change.size, "type": type_name(change.file_type) });
-            if let ChangeKind::Renamed { from } = &change.kind {
-                entry["from"] = from.as_str().into();
-            }
-            entry["kind"] = kind_name(&change.kind).into();
-            if let Some(time) = base {
-                entry[BASE] = time.into();
-            }
-            if let Some(diff) = diffs.of(change) {
-                entry["diff"] = diff.into();
-            }
-            entry
+    let entries = changes.iter().zip(bases).map(|(change, base_ctime)| {
+        Entry::Change(Recorded {
+            base_ctime,
+            diff: diffs.of(change),
+            from: match &change.kind {
+                ChangeKind::Renamed { from } => Some(from.as_str()),
+                _ => None,
+            },
+            kind: kind_name(&change.kind),
+            path: &change.path,
+            size: change.size,
+            file_type: type_name(change.file_type),
         })
-        .collect();
-    if !is_complete {
-        list.push(serde_json::json!({ "path": "", "kind": OMITTED, "note": "too many changes to list" }));
-    }
-    Ok(Some(serde_json::Value::from(list).to_string()))
+    });
+    let omitted = (!is_complete || overlay.is_incomplete).then_some(Entry::Omitted {
+        kind: OMITTED,
+        note: "too many changes to list",
+        path: "",
+    });
+    let list: Vec<_> = entries.chain(omitted).collect();
+    serde_json::to_string(&list).map(Some).map_err(|error| Error::Invalid(format!("cannot record the changes: {error}")))
+}
+
+/// One change as it is stored.
+#[derive(Serialize)]
+struct Recorded<'a> {
+    /// See [`BASE`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_ctime: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+    kind: &'static str,
+    path: &'a str,
+    size: u64,
+    #[serde(rename = "type")]
+    file_type: Option<&'static str>,
+}
+
+/// An entry of the stored list.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Change(Recorded<'a>),
+    /// There are more.
+    Omitted {
+        kind: &'static str,
+        note: &'static str,
+        path: &'static str,
+    },
 }
 
 /// The modification time of the host file that a run changed in an overlay, in nanoseconds since 1970.
@@ -81,11 +111,12 @@ fn base(before: &View<Reader>, path: &str) -> Option<i64> {
     is_host.then(|| before.stat(node).ok().map(|stat| stat.ctime))?
 }
 
-/// Returns all changes of a run so far.
-pub(super) fn all(view: &View<Transaction>) -> Result<Vec<Change>, Error> {
-    let mut changes = view.transaction().changes().map_err(sqlite_fs::Error::from)?;
-    seen_from_above(&mut changes, &view.overlay_changes());
-    Ok(changes)
+/// Returns all changes of a run so far; `None` if there are too many to list.
+pub(super) fn all(view: &View<Transaction>) -> Result<Option<Vec<Change>>, Error> {
+    let (mut changes, is_complete) = view.transaction().changes().map_err(sqlite_fs::Error::from)?;
+    let overlay = view.overlay_changes();
+    seen_from_above(&mut changes, &overlay);
+    Ok((is_complete && !overlay.is_incomplete).then_some(changes))
 }
 
 /// Returns the name of a kind of change.

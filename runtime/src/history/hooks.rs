@@ -10,6 +10,9 @@ use super::changes;
 use crate::Error;
 use crate::vfs::View;
 
+/// The message for a run whose changes cannot all be shown to a hook.
+const TOO_MANY: &str = "too many changes for a hook to check; make them in several runs";
+
 /// A pending change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
@@ -37,11 +40,21 @@ impl FileChange {
 
     /// Returns whether it concerns a path or something below it.
     pub(crate) fn is_below(&self, top: &str) -> bool {
-        let is_below = |path: &str| {
-            path.strip_prefix(top.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        is_below(&self.path) || self.from.as_deref().is_some_and(is_below)
+        below(&self.path, top).is_some() || self.from.as_deref().is_some_and(|from| below(from, top).is_some())
     }
+
+    /// Returns whether it moved a directory with this path in it, here or away. A move is listed as one change.
+    pub(crate) fn moved(&self, path: &str, exists: &dyn Fn(&str) -> bool) -> bool {
+        let Some(from) = &self.from else { return false };
+        // What was removed from the directory meanwhile is listed itself.
+        let is_gone = below(path, from).is_some_and(|rest| exists(&format!("{}{rest}", self.path)));
+        is_gone || (below(path, &self.path).is_some() && exists(path))
+    }
+}
+
+// The rest of a path at or below another one.
+fn below<'a>(path: &'a str, top: &str) -> Option<&'a str> {
+    path.strip_prefix(top.trim_end_matches('/')).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A pending commit.
@@ -52,7 +65,7 @@ pub struct Commit<'a> {
     pub command: &'a str,
     /// The principal of the view that makes the commit.
     pub principal: Option<&'a str>,
-    /// The changes at the hook's path or below it.
+    /// The changes at the hook's path or below it, and the moves of directories that contained it or contain it now.
     pub changes: Vec<FileChange>,
     view: &'a View<Transaction>,
 }
@@ -64,7 +77,7 @@ impl Commit<'_> {
     ///
     /// Returns an error if the file does not exist.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
-        Ok(self.view.rows_content(path)?)
+        Ok(self.view.unguarded().read(path)?)
     }
 }
 
@@ -83,10 +96,13 @@ pub(crate) struct Hooks(Mutex<Vec<Hook>>);
 impl Hooks {
     /// Registers a function to be called before every commit that changes something at a path or below it.
     pub(crate) fn add(&self, path: &str, function: Arc<Function>) -> Result<(), Error> {
-        if !path.starts_with('/') {
-            return Err(Error::Invalid(format!("invalid path `{path}`: expected an absolute path")));
+        let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+        // A path that no change can have would be guarded by nothing.
+        if !path.starts_with('/') || names.iter().any(|name| *name == ".." || name.contains('\0')) {
+            return Err(Error::Invalid(format!("invalid path {path:?}: expected an absolute path without `..`")));
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Hook { path: path.to_owned(), function });
+        let path = format!("/{}", names.join("/"));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Hook { path, function });
         Ok(())
     }
 
@@ -100,9 +116,13 @@ impl Hooks {
         if hooks.is_empty() {
             return Ok(None);
         }
-        let all: Vec<FileChange> = changes::all(view)?.iter().map(FileChange::new).collect();
+        // A change that a hook is not shown would not be approved by it.
+        let Some(all) = changes::all(view)? else { return Ok(Some(TOO_MANY.to_owned())) };
+        let all: Vec<FileChange> = all.iter().map(FileChange::new).collect();
+        let exists = |path: &str| view.unguarded().symlink_metadata(path).is_ok();
         for hook in hooks {
-            let changes: Vec<_> = all.iter().filter(|change| change.is_below(&hook.path)).cloned().collect();
+            let is_shown = |change: &&FileChange| change.is_below(&hook.path) || change.moved(&hook.path, &exists);
+            let changes: Vec<_> = all.iter().filter(is_shown).cloned().collect();
             if changes.is_empty() {
                 continue;
             }

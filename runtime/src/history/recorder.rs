@@ -147,6 +147,19 @@ impl Ongoing<'_> {
         Ok(self.view()?.transaction())
     }
 
+    fn perform<T>(mut self, work: impl FnOnce(&Self) -> Result<(T, Value), Error>) -> Result<T, Error> {
+        match work(&self) {
+            Ok((done, answer)) => {
+                self.finish(answer)?;
+                Ok(done)
+            }
+            Err(error) => {
+                self.complaint = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
     // Records the result and commits, unless a hook rejects it.
     fn finish(mut self, answer: Value) -> Result<(), Error> {
         let command = self.call.as_ref().map(|call| format!("{} {}", call.name, call.about)).unwrap_or_default();
@@ -240,17 +253,20 @@ impl Recorder {
         call: Call,
         work: impl FnOnce(&Ongoing<'_>) -> Result<(T, Value), Error>,
     ) -> Result<T, Error> {
-        let mut run = self.begin(scope, call)?;
-        match work(&run) {
-            Ok((done, answer)) => {
-                run.finish(answer)?;
-                Ok(done)
-            }
-            Err(error) => {
-                run.complaint = Some(error.to_string());
-                Err(error)
-            }
-        }
+        self.begin(scope, call)?.perform(work)
+    }
+
+    /// Same as [`change_answering`](Self::change_answering), for a call that depends on the committed state: `prepare` runs when no
+    /// other run can change it any more. An error of it is not recorded.
+    pub(crate) fn change_prepared<V, T>(
+        &self,
+        scope: &Scope,
+        prepare: impl FnOnce() -> Result<(Call, V), Error>,
+        work: impl FnOnce(&Ongoing<'_>, V) -> Result<(T, Value), Error>,
+    ) -> Result<T, Error> {
+        let view = self.view(scope)?;
+        let (call, prepared) = prepare()?;
+        Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(view) }.perform(|run| work(run, prepared))
     }
 
     /// Returns the last committed state of the files, without waiting.

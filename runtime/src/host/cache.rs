@@ -34,6 +34,9 @@ const PROGRAMS_KEPT: usize = 64;
 /// The prefix of their file names.
 const PROGRAM: &str = "program-";
 
+/// The prefix of the file names of shipped guests that were unpacked.
+const UNPACKED: &str = "shipped-";
+
 /// The directory of compiled guests.
 pub(super) struct Cache {
     directory: Option<PathBuf>,
@@ -56,16 +59,21 @@ impl Cache {
         self.directory.as_deref().is_some_and(is_private)
     }
 
-    /// Returns the size of a guest's compiled module, if it exists.
+    /// Returns the size of a guest's compiled module, if it exists: compiled here, or unpacked from the shipped ones.
     pub(super) fn compiled_len(&self, engine: &Engine, guest: &'static Guest) -> Option<u64> {
-        let path = self.directory.as_deref()?.join(file_name(engine, guest));
-        fs::symlink_metadata(path).ok().filter(Metadata::is_file).map(|metadata| metadata.len())
+        let directory = self.directory.as_deref()?;
+        let length = |name: &str| {
+            let found = fs::symlink_metadata(directory.join(name)).ok().filter(Metadata::is_file);
+            found.map(|metadata| metadata.len())
+        };
+        let name = file_name(engine, guest);
+        length(&name).or_else(|| length(&format!("{UNPACKED}{name}")))
     }
 
     /// Returns the compiled module of a guest, if it is in the cache: compiled here, or unpacked from the shipped ones.
     pub(super) fn compiled(&self, engine: &Engine, guest: &'static Guest) -> Option<Module> {
         let name = file_name(engine, guest);
-        self.load(engine, &name).or_else(|| self.load(engine, &format!("shipped-{name}")))
+        self.load(engine, &name).or_else(|| self.load(engine, &format!("{UNPACKED}{name}")))
     }
 
     /// Returns the compiled module of a guest, if it is in the cache or was shipped.
@@ -154,7 +162,7 @@ impl Cache {
     // A shipped guest. It is unpacked once, under a separate name: a module compiled for this exact machine is preferred.
     fn load_shipped(&self, engine: &Engine, guest: &'static Guest, name: &str) -> Option<Module> {
         let shipped = self.shipped.as_deref()?;
-        let name = format!("shipped-{name}");
+        let name = format!("{UNPACKED}{name}");
         if let Some(module) = self.load(engine, &name) {
             return Some(module);
         }
@@ -200,7 +208,10 @@ impl Cache {
 
     /// Returns files of guests of other versions, or incomplete ones, and their sizes. None in a directory that is not private.
     pub(super) fn stale(&self, current: &[String]) -> Vec<(PathBuf, u64)> {
-        let is_current = |name: &str| current.iter().any(|current| name.strip_suffix(".seal").unwrap_or(name) == current);
+        let is_current = |name: &str| {
+            let module = name.strip_suffix(".seal").unwrap_or(name);
+            current.iter().any(|current| module.strip_prefix(UNPACKED).unwrap_or(module) == current)
+        };
         self.files()
             .into_iter()
             .filter(|(name, _)| !is_current(name))
@@ -308,9 +319,9 @@ fn check_hash(file: &mut File) -> io::Result<()> {
     }
 }
 
-// `shell-` and 32 hexadecimal digits; a seal and an incomplete file have a suffix after `.cwasm`.
+// `shell-` and 32 hexadecimal digits, also with the prefix of unpacked ones; a seal and an incomplete file have a suffix after `.cwasm`.
 fn is_module(name: &str) -> bool {
-    let Some((guest, rest)) = name.rsplit_once('-') else { return false };
+    let Some((guest, rest)) = name.strip_prefix(UNPACKED).unwrap_or(name).rsplit_once('-') else { return false };
     let known = [&guests::SHELL, &guests::PYTHON, &guests::PYTHON_SCI].iter().any(|known| known.name == guest);
     let Some((hash, _)) = rest.split_once(".cwasm") else { return false };
     known && hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -395,6 +406,20 @@ mod tests {
         assert_eq!(left, [13, 14, 15, 16, 17, 18, 19]);
         assert!(place.join("notes.txt").exists() && place.join(NAME).exists());
         assert!(!place.join(old(12)).with_extension("cwasm.seal").exists());
+    }
+
+    #[test]
+    fn unpacked_guests_count_as_compiled_and_only_those_of_other_versions_are_stale() {
+        let (directory, cache, engine) = stored();
+        let place = directory.path().join("cache");
+        assert_eq!(cache.compiled_len(&engine, &guests::SHELL), None);
+        let current = file_name(&engine, &guests::SHELL);
+        fs::write(place.join(format!("shipped-{current}")), "seven b").unwrap();
+        fs::write(place.join(format!("shipped-{current}.seal")), "seal").unwrap();
+        let old = place.join(format!("shipped-shell-{:032x}.cwasm", 7));
+        fs::write(&old, "old").unwrap();
+        assert_eq!(cache.compiled_len(&engine, &guests::SHELL), Some(7));
+        assert_eq!(cache.stale(&[current]), [(old, 3)]);
     }
 
     // T-SUP-02.

@@ -44,7 +44,7 @@ pub(crate) enum Ended {
     Exit(u8),
     /// It is replaced by another program.
     Exec(Arc<Exec>),
-    /// A signal ended it, or the command has ended; the process knows which.
+    /// A signal ended it, or the command has ended; the process stores which.
     Killed,
     /// It did something that ends a process by this signal.
     Signal(Signal),

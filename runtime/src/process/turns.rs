@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn when_nobody_can_go_on_the_clock_jumps_to_the_first_sleeper() {
+    fn if_no_process_can_continue_the_clock_jumps_to_the_first_wake_up() {
         let clock = GuestClock::fixed(Duration::ZERO);
         let mut both = round(&[(1, Some(5), Some(3_000_000)), (2, Some(5), Some(2_000_000))], 5);
         assert_eq!(both.next(1, &clock), Some(2));

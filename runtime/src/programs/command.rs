@@ -264,7 +264,7 @@ fn serve(state: &State, name: &str, action: &Arc<Action>) -> Result<Ended, Fault
     let action = Arc::clone(action);
     let work = move || {
         let result = catch_unwind(AssertUnwindSafe(|| action(&mut call)));
-        // After the process has ended, nobody receives this.
+        // After the process has ended, this is discarded.
         let _ = call.line.push(Asked::End(result.unwrap_or_else(|_| Err("the command panicked".to_owned()))), None);
     };
     thread::Builder::new().name("sandlite command".to_owned()).spawn(work).map_err(|_| Errno::AGAIN)?;

@@ -11,7 +11,7 @@ use sqlite_fs::{FileType, FsError, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
-use super::{Command, ExitStatus, Output, Program, Recording, Variables, set_variable};
+use super::{Command, ExitStatus, Output, Program, Recording};
 use crate::clock::{self, GuestClock};
 use crate::defaults::UMASK;
 use crate::history::{self, TURN};
@@ -31,6 +31,9 @@ pub(super) const COMMIT_SLACK: Duration = Duration::from_millis(20);
 
 /// How often a command that waits for its turn checks whether it was cancelled.
 const TURN_STEP: Duration = Duration::from_millis(20);
+
+/// The variable that contains the working directory.
+const PWD: &str = "PWD";
 
 /// The time of deterministic runs: 2001-09-09 01:46:40 UTC, a well-known value.
 pub(super) const DETERMINISTIC_START: Duration = Duration::from_secs(1_000_000_000);
@@ -87,6 +90,7 @@ impl Sandbox {
         if self.at.is_some() {
             return self.fork()?.run_with(command, start);
         }
+        command.surroundings.cwd = command.surroundings.cwd.take().map(|directory| settled(&self.cwd, &directory));
         let limits = self.admit(&command)?;
         let recording = if command.is_recorded { Some(Recording::of(self, &mut command, &limits)?) } else { None };
         let mut request = self.request(&command);
@@ -193,7 +197,8 @@ impl Sandbox {
                     (Program::Own, Some(name)) => name,
                     (program, _) => program.name(),
                 };
-                return Err(Error::Invalid(format!("cannot start `{name}`")));
+                let reason = if view.may_start(name) { "" } else { ": the policy does not allow it" };
+                return Err(Error::Invalid(format!("cannot start `{name}`{reason}")));
             }
         };
         for (path, reason) in view.complaints() {
@@ -287,22 +292,22 @@ impl Sandbox {
     }
 
     fn request(&self, command: &Command) -> Request {
-        let cwd = self.cwd_of(command);
-        let mut env = if command.has_only_own_env { Variables::new() } else { self.env.clone() };
-        if !command.has_only_own_env {
-            set_variable(&mut env, "PWD".to_owned(), cwd.to_owned());
-        }
-        for (name, value) in &command.surroundings.env {
-            set_variable(&mut env, name.clone(), value.clone());
-        }
+        let (cwd, own) = (self.cwd_of(command), &command.surroundings.env);
+        let inherited = self.env.iter().map(pair).filter(|(name, _)| *name != PWD).chain([(PWD, cwd)]);
+        let inherited = inherited.filter(|(name, _)| !command.has_only_own_env && own.iter().all(|(known, _)| known != name));
+        let env = inherited.chain(own.iter().map(pair));
         Request {
             path: command.program.path(&command.args).into_bytes(),
             cwd: cwd.as_bytes().to_vec(),
             args: command.program.args(&command.text, &command.args),
-            env: env.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect(),
+            env: env.map(|(name, value)| [name.as_bytes(), b"=".as_slice(), value.as_bytes()].concat()).collect(),
             ..Request::default()
         }
     }
+}
+
+fn pair((name, value): &(String, String)) -> (&str, &str) {
+    (name, value)
 }
 
 // The command ends with the message of the hook that rejected its changes.
@@ -337,6 +342,26 @@ fn uninterrupted<T>(mut operation: impl FnMut() -> Result<T, Error>) -> Result<T
         Err(Error::Database(sqlite_fs::Error::Interrupted | sqlite_fs::Error::Node(FsError::Interrupted))) => operation(),
         result => result,
     }
+}
+
+// The directory as `cd` shows it: a relative path starts in `start`, and `.`, `..` and empty names are resolved in the text.
+fn settled(start: &str, directory: &str) -> String {
+    // An empty path stays one, which is not a directory.
+    if directory.is_empty() {
+        return String::new();
+    }
+    let start = if directory.starts_with('/') { "" } else { start };
+    let mut names = Vec::new();
+    for name in start.split('/').chain(directory.split('/')) {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
 }
 
 // A requested directory must exist; the sandbox's default may have been removed by a command, which then starts in `/`.

@@ -126,7 +126,7 @@ impl Recording {
             echo,
             text: command.text.clone(),
             args: command.args.clone(),
-            env: sandbox.env.clone(),
+            env: sandbox.env.to_vec(),
             cwd: sandbox.cwd.clone(),
             given_env: command.surroundings.env.clone(),
             given_cwd: command.surroundings.cwd.clone(),

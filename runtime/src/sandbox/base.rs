@@ -1,17 +1,19 @@
-//! Base databases of sandboxes, and the version of each overlay.
+//! Base databases of sandboxes, and the version or commit of each overlay.
 //!
-//! A base is opened once per host, however many sandboxes share it. An overlay stays on its initial version, because its changes
-//! are relative to that.
+//! A base is opened once per host, however many sandboxes share it. An overlay stays on its initial version or commit, because
+//! its changes are relative to that.
 
 use std::path::{Path, PathBuf};
 
+use git::Id;
 use serde_json::{Value, json};
 use sqlite_fs::{Database, Import, Options, Transaction, Version};
 
 use crate::host::Host;
+use crate::vfs::{GitTree, Moving as _, State};
 use crate::{Error, clock, versions};
 
-/// The session that stores the versions of overlays. It has a reserved name, so that they are part of every version and copy.
+/// The session that stores the versions and commits of overlays. It has a reserved name, so that they are part of every version and copy.
 pub(crate) const OVERLAYS: &str = "\u{1}overlays";
 
 /// Maximum duration of reading a foreign database.
@@ -20,30 +22,31 @@ const IMPORT_TIME: std::time::Duration = std::time::Duration::from_secs(60);
 /// Maximum size of a foreign database, which is copied into memory.
 const IMPORT_BYTES: u64 = 1 << 30;
 
-/// The version of an overlay.
+/// The state of an overlay's source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
     path: String,
-    version: i64,
-    time: i64,
+    state: Value,
 }
 
 impl Pin {
-    pub(crate) fn new(path: &str, version: &Version) -> Self {
-        Self { path: path.to_owned(), version: version.number, time: version.time }
+    pub(crate) fn new(path: &str, state: Value) -> Self {
+        Self { path: path.to_owned(), state }
+    }
+
+    fn of_version(path: &str, version: &Version) -> Self {
+        Self::new(path, json!({ "version": version.number, "time": version.time }))
     }
 
     /// Records it.
     pub(crate) fn record(&self, transaction: &Transaction) -> Result<(), Error> {
-        let record = json!({ "version": self.version, "time": self.time }).to_string();
-        Ok(transaction.sessions().set(OVERLAYS, key(&self.path), record.as_bytes())?)
+        Ok(transaction.sessions().set(OVERLAYS, key(&self.path), self.state.to_string().as_bytes())?)
     }
 
-    // The recorded version of an overlay, and its time.
-    fn recorded(database: &Database, path: &str) -> Result<Option<(i64, i64)>, Error> {
-        let Some(record) = database.reader()?.session(OVERLAYS, key(path))? else { return Ok(None) };
-        let record: Value = serde_json::from_slice(&record).unwrap_or_default();
-        Ok(record["version"].as_i64().zip(record["time"].as_i64()))
+    // The recorded state of an overlay.
+    fn recorded(database: &Database, path: &str) -> Result<Option<Value>, Error> {
+        let record = database.reader()?.session(OVERLAYS, key(path))?;
+        Ok(record.map(|record| serde_json::from_slice(&record).unwrap_or_default()))
     }
 }
 
@@ -102,7 +105,10 @@ pub(super) fn pinned(
     if !overlay {
         return Ok((wanted.map(|version| version.number), None));
     }
-    if let Some((number, time)) = Pin::recorded(own, path)? {
+    if let Some(record) = Pin::recorded(own, path)? {
+        let Some((number, time)) = record["version"].as_i64().zip(record["time"].as_i64()) else {
+            return Err(moved(path, "it was created over another source"));
+        };
         let is_fixed = reference.is_some_and(|reference| !is_moving(reference));
         if let Some(wanted) = wanted.filter(|wanted| is_fixed && wanted.number != number) {
             return Err(moved(path, &format!("it is on version v{number}, expected v{}", wanted.number)));
@@ -119,7 +125,23 @@ pub(super) fn pinned(
         Some(version) => Some(version),
         None => base.reader()?.versions(None, 1)?.pop(),
     };
-    Ok((version.as_ref().map(|version| version.number), version.map(|version| Pin::new(path, &version))))
+    Ok((version.as_ref().map(|version| version.number), version.map(|version| Pin::of_version(path, &version))))
+}
+
+/// Makes the overlay over a repository show the recorded commit, or returns the record for it.
+pub(super) fn pinned_commit(own: &Database, source: &GitTree, path: &str) -> Result<Option<Pin>, Error> {
+    let wanted = source.commit();
+    let Some(record) = Pin::recorded(own, path)? else { return Ok(Some(Pin::new(path, GitTree::record(wanted)))) };
+    let Some(commit) = record["commit"].as_str().and_then(Id::parse) else {
+        return Err(moved(path, "it was created over another source"));
+    };
+    if commit != wanted {
+        if source.is_fixed() {
+            return Err(moved(path, &format!("it is on commit {commit}, expected {wanted}")));
+        }
+        source.move_to(State::Commit(commit));
+    }
+    Ok(None)
 }
 
 fn moved(path: &str, reason: &str) -> Error {

@@ -174,7 +174,7 @@ impl Builder {
     /// # use sandlite_runtime::Sandbox;
     /// let sandbox = Sandbox::builder().root_alias("data").cwd("/data").file("/notes", "kept").open()?;
     /// let output = sandbox.bash("cat /data/notes; echo more > new; ls /data; cat /new")?;
-    /// assert_eq!(output.stdout, b"keptnew\nnotes\ntmp\nmore\n");
+    /// assert_eq!(output.stdout, b"keptnew\nnotes\nmore\n");
     /// # Ok::<(), sandlite_runtime::Error>(())
     /// ```
     #[must_use]
@@ -477,7 +477,7 @@ impl Builder {
             power_safe: self.power_safe,
             scope,
             limits,
-            env,
+            env: Arc::new(env),
             cwd,
             tools,
             interpreters,
@@ -526,7 +526,7 @@ pub(super) fn options(limits: &Limits, power_safe: bool, path: Option<PathBuf>) 
         quota.history = quota.history.min(limits.memory.0 / 8);
         quota.past = quota.past.min(limits.memory.0 / 32);
     }
-    // A preset always has a budget for the past; an embedder may have none.
+    // Without a budget for the past there are no versions.
     let options = Database::options().durability(durability).quota(quota).versions(limits.past.0 > 0);
     match path {
         Some(path) => options.path(path),

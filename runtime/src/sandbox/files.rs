@@ -5,7 +5,7 @@ mod many;
 mod page;
 
 use serde_json::json;
-use sqlite_fs::{Entry, FileType, Fs, FsPath, Reader, Stat, Transaction};
+use sqlite_fs::{Entry, Fs, FsPath, Reader, Stat, Transaction};
 
 use super::Sandbox;
 use crate::Error;
@@ -69,6 +69,14 @@ impl<'a> Files<'a> {
     pub fn if_version(mut self, path: impl Into<String>, version: impl Into<String>) -> Self {
         self.expected.push((path.into(), version.into()));
         self
+    }
+
+    /// Same as [`if_version`](Self::if_version), if a version is expected.
+    pub(crate) fn if_expected(self, path: &str, version: Option<String>) -> Self {
+        match version {
+            Some(version) => self.if_version(path, version),
+            None => self,
+        }
     }
 
     fn expect(&self, view: &View<Transaction>) -> Result<(), Error> {
@@ -187,7 +195,7 @@ impl<'a> Files<'a> {
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
     /// let version = sandbox.fs().write_if_version("/plan", "none", "one")?;
-    /// sandbox.fs().append("/plan", " and two")?; // somebody else
+    /// sandbox.fs().append("/plan", " and two")?; // another caller
     /// let error = sandbox.fs().write_if_version("/plan", &version, "three").unwrap_err();
     /// assert!(error.to_string().ends_with("it was changed since it was read"));
     /// # Ok::<(), sandlite_runtime::Error>(())
@@ -227,22 +235,8 @@ impl<'a> Files<'a> {
     ///
     /// Returns an error if it does not exist or is not a directory.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
-        self.list_but(path, |_| false)
-    }
-
-    /// Same as [`list`](Self::list), without the empty directories whose names `is_left_out` accepts.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`list`](Self::list).
-    pub fn list_but(&self, path: &str, is_left_out: impl Fn(&str) -> bool) -> Result<Vec<Entry>, Error> {
         self.sandbox.recorder.read_answering(self.recorded(about("list_files", path)), || {
-            let view = self.sandbox.now()?;
-            let fs = view.fs();
-            let mut entries = fs.list(path)?;
-            let is_empty =
-                |name: &str| fs.list(&format!("{}/{name}", path.trim_end_matches('/'))).is_ok_and(|inside| inside.is_empty());
-            entries.retain(|entry| !(entry.kind == FileType::Directory && is_left_out(&entry.name) && is_empty(&entry.name)));
+            let entries = self.sandbox.now()?.fs().list(path)?;
             let count = entries.len();
             Ok((entries, json!({ "count": count })))
         })

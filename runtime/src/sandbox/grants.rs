@@ -9,7 +9,7 @@ use crate::Error;
 use crate::history::LibraryCall as Call;
 
 impl Sandbox {
-    /// The text that was stored under a name by [`set_granted`](Self::set_granted).
+    /// Returns the text that was stored under a name by [`set_granted`](Self::set_granted).
     ///
     /// # Errors
     ///

@@ -114,7 +114,8 @@ impl Mount {
 
     /// Mounts the files of a commit of a git repository or bundle at an absolute path in the sandbox, without a checkout. With
     /// `@` and a reference after its path, such as `project@v1.0` or `project@main~2`, those of that commit; otherwise those of
-    /// `HEAD`. The commit is resolved when the sandbox is opened.
+    /// `HEAD`. The commit is resolved when the sandbox is opened. As an overlay ([`writable`](Self::writable)), the sandbox stays
+    /// on the commit with which it was first opened, until [`Sandbox::update`] moves it.
     #[must_use]
     pub fn git(repository: impl Into<PathBuf>, guest: impl Into<String>) -> Self {
         Self::new(What::Git(repository.into()), guest)
@@ -225,9 +226,10 @@ impl Mount {
                 (Arc::new(DatabaseSource::new(database.clone(), version)), pin)
             }
             What::Git(repository) => {
-                let (path, reference) = with_reference(&repository);
-                let tree = GitTree::open(path, reference, largest).map_err(|error| refused(error.to_string(), None))?;
-                (Arc::new(tree), None)
+                let (directory, reference) = with_reference(&repository);
+                let tree = GitTree::open(directory, reference, largest).map_err(|error| refused(error.to_string(), None))?;
+                let pin = if overlay { base::pinned_commit(database, &tree, &path)? } else { None };
+                (Arc::new(tree), pin)
             }
             What::Function(provider) if overlay && !provider.is_directory() => {
                 return Err(refused("a single file cannot be the base of an overlay".to_owned(), None));
@@ -444,8 +446,8 @@ impl Sandbox {
 
 /// Returns the same mounts for another sandbox: each moves its overlays independently.
 pub(super) fn for_another(points: &[MountPoint]) -> Arc<[MountPoint]> {
-    let copy = |point: &MountPoint| match point.source.as_database() {
-        Some(source) => MountPoint { source: Arc::new(source.for_another()), ..point.clone() },
+    let copy = |point: &MountPoint| match point.source.as_moving() {
+        Some(source) => MountPoint { source: source.for_another(), ..point.clone() },
         None => point.clone(),
     };
     points.iter().map(copy).collect()

@@ -62,6 +62,10 @@ pub struct Summary {
     pub past_used: u64,
     /// The limit `past`.
     pub past_allowed: u64,
+    /// Number of versions.
+    pub versions: u64,
+    /// The oldest version: earlier ones were pruned unless it is 0.
+    pub oldest_version: i64,
 }
 
 /// The AgentFS specification that the tables follow.
@@ -86,6 +90,8 @@ impl Sandbox {
         let reader = self.at.map_or_else(|| self.database.reader(), |version| self.database.reader_at(version))?;
         let Usage { bytes: disk_used, inodes: inodes_used, names, keys: keys_used, sessions, history, past } = reader.used()?;
         let Counts { files, directories, symlinks, keys, calls: runs, database_bytes, format } = reader.counts()?;
+        let oldest_version = self.versions().oldest()?;
+        let newest = self.versions().present()?.map(|newest| newest.number);
         Ok(Summary {
             path: self.database.path().map(Path::to_owned),
             database_bytes,
@@ -110,6 +116,8 @@ impl Sandbox {
             history_allowed: self.limits.history.0,
             past_used: past,
             past_allowed: self.limits.past.0,
+            versions: newest.map_or(0, |newest| newest.saturating_sub(oldest_version).unsigned_abs() + 1),
+            oldest_version,
         })
     }
 
@@ -256,6 +264,17 @@ impl Sandbox {
         Ok(self.database.export(path.as_ref(), export)?)
     }
 
+    /// Same as [`export_with`](Self::export_with), with all versions: readers of the file can see deleted data.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`export`](Self::export).
+    pub fn export_with_versions(&self, path: impl AsRef<Path>, export: Export) -> Result<(), Error> {
+        self.refuse_in_part("export the sandbox")?;
+        self.recorder.settle();
+        Ok(self.database.export_with_past(path.as_ref(), export)?)
+    }
+
     /// Same as [`export_with`](Self::export_with), in the layout of another program.
     ///
     /// ```
@@ -273,6 +292,9 @@ impl Sandbox {
     /// Returns the errors of [`export`](Self::export).
     pub fn export_compat(&self, path: impl AsRef<Path>, export: Export, compat: Compat) -> Result<(), Error> {
         self.refuse_in_part("export the sandbox")?;
+        if self.at.is_some() {
+            return self.fork()?.export_compat(path, export, compat);
+        }
         self.recorder.settle();
         Ok(self.database.export_compat(path.as_ref(), export, compat)?)
     }

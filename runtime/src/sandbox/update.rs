@@ -1,19 +1,22 @@
-//! Moving an overlay onto a newer version of its database: the sandbox's changes are kept, and conflicts are listed.
+//! Moving an overlay onto a newer version of its database or another commit of its repository: the sandbox's changes are kept,
+//! and conflicts are listed.
 
 use serde_json::json;
-use sqlite_fs::{FileType, Fs, FsError, Reader, Stat, Transaction, Volume};
+use sqlite_fs::{FileType, FsError, Stat, Transaction};
 
 use super::Sandbox;
 use super::base::Pin;
 use crate::cancel::Deadline;
 use crate::history::LibraryCall as Call;
-use crate::vfs::{DatabaseSource, mount_path};
-use crate::{Cancel, Error, versions};
+use crate::vfs::{Complaints, Moving, Patience, SourceContext, SourceFiles, SourceStat, State, mount_path};
+use crate::{Cancel, Error};
 
 /// Maximum number of hidden paths examined.
 const HIDDEN_MAX: usize = 1_000_000;
 /// Maximum number of listed conflicts.
 const NAMED_MAX: usize = 1_000;
+/// Number of bytes compared at once.
+const PIECE: usize = 256 << 10;
 
 /// The side that wins a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +30,12 @@ pub enum Side {
 /// The result of [`Sandbox::update`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The previous version of the overlay.
+    /// The previous version of the overlay; 0 if it is over a repository.
     pub from: i64,
-    /// The new version.
+    /// The new version; 0 if it is over a repository.
     pub to: i64,
+    /// The previous and the new commit, if it is over a repository.
+    pub commits: Option<(String, String)>,
     /// Number of the sandbox's own files, links and removed paths.
     pub changes: usize,
     /// Paths that both sides changed, resolved as requested: at most a thousand.
@@ -38,8 +43,9 @@ pub struct Update {
 }
 
 impl Sandbox {
-    /// Moves an overlay over a database, or the whole sandbox if it has a base, onto a newer version (the newest by default). The
-    /// sandbox's own changes are kept. If the other side changed the same path since, `side` wins; without it nothing is changed.
+    /// Moves an overlay over a database, or the whole sandbox if it has a base, onto a newer version (the newest by default), and
+    /// one over a git repository onto another commit (by default the one that the mounted reference denotes now). The sandbox's
+    /// own changes are kept. If the other side changed the same path since, `side` wins; without it nothing is changed.
     ///
     /// ```
     /// use sandlite_runtime::{Error, Sandbox, Side};
@@ -62,7 +68,7 @@ impl Sandbox {
     /// # Errors
     ///
     /// Returns [`Error::Conflict`] if both sides changed a path and `side` is `None`, and [`Error::Invalid`] if the path is not
-    /// an overlay over a database or the version does not exist.
+    /// an overlay over a database or a repository, or the version does not exist.
     pub fn update(&self, path: &str, to: Option<&str>, side: Option<Side>) -> Result<Update, Error> {
         self.update_until(path, to, side, Cancel::default())
     }
@@ -73,16 +79,17 @@ impl Sandbox {
         let is_root = path.split('/').all(str::is_empty);
         let place = if is_root { String::new() } else { mount_path(path).map_err(|_| not_an_overlay(path))? };
         let point = self.scope.mounts.iter().find(|point| point.path == place && point.overlay);
-        let source = point.and_then(|point| point.source.as_database()).ok_or_else(|| not_an_overlay(path))?;
-        let from = source.version().ok_or_else(|| Error::Invalid(format!("the database at `{path}` has no versions")))?;
-        let target = versions::resolve(&source.base().reader()?, to.unwrap_or("HEAD"))?;
+        let source = point.and_then(|point| point.source.as_moving()).ok_or_else(|| not_an_overlay(path))?;
+        let from = source.shown().ok_or_else(|| Error::Invalid(format!("the database at `{path}` has no versions")))?;
+        let (target, record) = source.resolve(to)?;
+        let patience = Patience { cancel: cancel.clone(), longest: self.limits.wall.0, ..self.scope.patience.clone() };
         let deadline = Deadline::after(self.limits.wall.0, cancel);
-        let call = Call::new("update", path, json!({ "path": path, "from": from, "to": target.number }));
+        let call = Call::new("update", path, json!({ "path": path, "from": from.to_json(), "to": target.to_json() }));
         let done = self.change_answering(call, |run| {
             let transaction = run.transaction()?;
             let is_over = || deadline.is_over();
-            let sides = Sides::open(source, from, target.number, &is_over)?;
-            let found = sides.compare(transaction, &place)?;
+            let sides = Sides::open(source, (from, target), &patience, &place, &is_over)?;
+            let found = sides.compare(transaction)?;
             match side {
                 None if !found.conflicts.is_empty() => {
                     let conflicts = found.conflicts.iter().take(NAMED_MAX).cloned().collect();
@@ -91,19 +98,30 @@ impl Sandbox {
                 Some(Side::Theirs) => found.conflicts.iter().try_for_each(|path| give_up(transaction, path))?,
                 None | Some(Side::Ours) => {}
             }
-            Pin::new(&place, &target).record(transaction)?;
+            Pin::new(&place, record).record(transaction)?;
             let answer = json!({ "changes": found.changes, "conflicts": found.conflicts.len() });
             let mut conflicts = found.conflicts;
             conflicts.truncate(NAMED_MAX);
-            Ok((Update { from, to: target.number, changes: found.changes, conflicts }, answer))
+            Ok((Update::new(from, target, found.changes, conflicts), answer))
         })?;
-        source.move_to(target.number);
+        source.move_to(target);
         Ok(done)
     }
 }
 
+impl Update {
+    fn new(from: State, to: State, changes: usize, conflicts: Vec<String>) -> Self {
+        let number = |state: State| if let State::Version(number) = state { number } else { 0 };
+        let commits = match (from, to) {
+            (State::Commit(from), State::Commit(to)) => Some((from.to_string(), to.to_string())),
+            _ => None,
+        };
+        Self { from: number(from), to: number(to), commits, changes, conflicts }
+    }
+}
+
 fn not_an_overlay(path: &str) -> Error {
-    Error::Invalid(format!("cannot update `{path}`: no overlay over a database is mounted there"))
+    Error::Invalid(format!("cannot update `{path}`: no overlay over a database or a git repository is mounted there"))
 }
 
 // Removes the sandbox's data at a path, so that the source is visible.
@@ -130,51 +148,70 @@ struct Compared {
     conflicts: Vec<String>,
 }
 
-/// The source at two versions.
+/// The source in two states. Paths are relative to its root.
 struct Sides<'a> {
-    /// `None` if it was pruned: then the changes of the other side are not known.
-    old: Option<Reader>,
-    new: Reader,
+    /// `None` if it no longer exists: then the changes of the other side are not known.
+    old: Option<Box<dyn SourceFiles>>,
+    new: Box<dyn SourceFiles>,
+    /// The mount point.
+    place: &'a str,
+    complaints: Complaints,
     is_over: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Sides<'a> {
-    fn open(source: &DatabaseSource, from: i64, to: i64, is_over: &'a dyn Fn() -> bool) -> Result<Self, Error> {
-        let old = match source.base().reader_at(from) {
-            Ok(reader) => Some(reader),
-            Err(sqlite_fs::Error::NoVersion { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Self { old, new: source.base().reader_at(to)?, is_over })
+    fn open(
+        source: &dyn Moving,
+        (from, to): (State, State),
+        patience: &Patience,
+        place: &'a str,
+        is_over: &'a dyn Fn() -> bool,
+    ) -> Result<Self, Error> {
+        let complaints = Complaints::default();
+        let context = || SourceContext::new(patience, place, &complaints);
+        let old = source.open_at(from, context())?;
+        let new = source.open_at(to, context())?;
+        let new = new.ok_or_else(|| Error::Invalid(format!("cannot update `{place}`: the new version no longer exists")))?;
+        Ok(Self { old, new, place, complaints, is_over })
     }
 
     fn go_on(&self) -> Result<(), Error> {
         if (self.is_over)() { Err(sqlite_fs::Error::Interrupted.into()) } else { Ok(()) }
     }
 
+    // Adds the reason of the source to its error.
+    fn explained<T>(&self, result: Result<T, FsError>) -> Result<T, Error> {
+        result.map_err(|error| match (error, self.complaints.all().pop()) {
+            (FsError::Interrupted, _) => sqlite_fs::Error::Interrupted.into(),
+            (source, Some((path, reason))) => Error::Source { path, reason, source },
+            (source, None) => sqlite_fs::Error::from(source).into(),
+        })
+    }
+
     // Examines everything that the sandbox has above the source.
-    fn compare(&self, transaction: &Transaction, place: &str) -> Result<Compared, Error> {
+    fn compare(&self, transaction: &Transaction) -> Result<Compared, Error> {
         let mut found = Compared::default();
-        let (own, top) = (transaction.fs(), if place.is_empty() { "/" } else { place });
-        let below = |path: &str| path.get(place.len()..).unwrap_or_default().to_owned();
+        let (own, top) = (transaction.fs(), if self.place.is_empty() { "/" } else { self.place });
+        let below = |path: &str| path.get(self.place.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
         for (path, stat) in own.walk(top)?.into_iter().skip(1) {
             self.go_on()?;
             let at = below(&path);
-            let new = entry(&self.new, &at)?;
+            let new = self.explained(entry(&*self.new, &at))?;
             // A directory on both sides shows the names of both.
-            if stat.is_dir() && new.is_none_or(|new| new.is_dir()) {
+            if stat.is_dir() && new.is_none_or(|new| new.kind == FileType::Directory) {
                 continue;
             }
             found.changes += usize::from(!stat.is_dir());
+            let row = Row { transaction, stat };
             let is_equal = match new {
-                Some(new) => is_same((transaction, &path, &stat), (&self.new, &at, &new))?,
+                Some(new) => self.explained(is_same((&row, &row.seen()), (&*self.new, &new), &at))?,
                 None => false,
             };
             if !is_equal && self.has_changed(&at)? && !is_inside(&path, &found.conflicts) {
                 found.conflicts.push(path);
             }
         }
-        let hidden = transaction.hidden_below(place, HIDDEN_MAX).map_err(sqlite_fs::Error::from)?;
+        let hidden = transaction.hidden_below(self.place, HIDDEN_MAX).map_err(sqlite_fs::Error::from)?;
         for path in hidden {
             self.go_on()?;
             // Its replacement was examined above.
@@ -183,7 +220,8 @@ impl<'a> Sides<'a> {
             }
             found.changes += 1;
             let at = below(&path);
-            if entry(&self.new, &at)?.is_some() && self.has_changed(&at)? && !is_inside(&path, &found.conflicts) {
+            let is_there = self.explained(entry(&*self.new, &at))?.is_some();
+            if is_there && self.has_changed(&at)? && !is_inside(&path, &found.conflicts) {
                 found.conflicts.push(path);
             }
         }
@@ -193,26 +231,25 @@ impl<'a> Sides<'a> {
 
     // Whether the source has changed a path, or anything below it.
     fn has_changed(&self, path: &str) -> Result<bool, Error> {
-        let Some(old) = &self.old else { return Ok(true) };
-        let (before, after) = match (entry(old, path)?, entry(&self.new, path)?) {
-            (None, None) => return Ok(false),
-            (Some(before), Some(after)) => (before, after),
-            _ => return Ok(true),
-        };
-        if !is_same((old, path, &before), (&self.new, path, &after))? {
-            return Ok(true);
-        }
-        if !before.is_dir() {
-            return Ok(false);
-        }
-        let (before, after) = (old.fs().walk(path)?, self.new.fs().walk(path)?);
-        if before.len() != after.len() {
-            return Ok(true);
-        }
-        for ((path, before), (other, after)) in before.iter().zip(&after) {
+        let Some(old) = self.old.as_deref() else { return Ok(true) };
+        let new = &*self.new;
+        let mut left = vec![path.to_owned()];
+        while let Some(path) = left.pop() {
             self.go_on()?;
-            if path != other || !is_same((old, path, before), (&self.new, path, after))? {
+            let (before, after) = match (self.explained(entry(old, &path))?, self.explained(entry(new, &path))?) {
+                (None, None) => continue,
+                (Some(before), Some(after)) => (before, after),
+                _ => return Ok(true),
+            };
+            if !self.explained(is_same((old, &before), (new, &after), &path))? {
                 return Ok(true);
+            }
+            if before.kind == FileType::Directory {
+                let (before, after) = (self.explained(names(old, &path))?, self.explained(names(new, &path))?);
+                if before != after {
+                    return Ok(true);
+                }
+                left.extend(before.iter().map(|name| if path.is_empty() { name.clone() } else { format!("{path}/{name}") }));
             }
         }
         Ok(false)
@@ -225,35 +262,92 @@ fn is_inside(path: &str, conflicts: &[String]) -> bool {
     conflicts.iter().any(is_above)
 }
 
-fn entry(reader: &Reader, path: &str) -> Result<Option<Stat>, Error> {
-    match reader.fs().symlink_metadata(path) {
+fn entry(files: &dyn SourceFiles, path: &str) -> Result<Option<SourceStat>, FsError> {
+    match files.stat(path) {
         Ok(stat) => Ok(Some(stat)),
-        Err(error) if matches!(error.fs_error(), Some(FsError::NoEntry | FsError::NotDirectory)) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(FsError::NoEntry | FsError::NotDirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn names(files: &dyn SourceFiles, path: &str) -> Result<Vec<String>, FsError> {
+    let mut names: Vec<String> = files.list(path)?.into_iter().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The content of a file.
+trait Content {
+    fn piece(&self, path: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError>;
+
+    fn target(&self, path: &str) -> Result<String, FsError>;
+}
+
+impl Content for dyn SourceFiles + '_ {
+    fn piece(&self, path: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        self.read(path, offset, buffer)
+    }
+
+    fn target(&self, path: &str) -> Result<String, FsError> {
+        self.read_link(path)
+    }
+}
+
+/// A file of the sandbox.
+struct Row<'a> {
+    transaction: &'a Transaction,
+    stat: Stat,
+}
+
+impl Row<'_> {
+    fn seen(&self) -> SourceStat {
+        let Stat { mode, size, atime, mtime, ctime, .. } = self.stat;
+        SourceStat { kind: self.stat.file_type(), mode: mode & 0o7777, size, atime, mtime, ctime }
+    }
+}
+
+impl Content for Row<'_> {
+    fn piece(&self, _: &str, offset: u64, buffer: &mut [u8]) -> Result<usize, FsError> {
+        self.transaction.read(self.stat.ino, offset, buffer)
+    }
+
+    fn target(&self, _: &str) -> Result<String, FsError> {
+        self.transaction.readlink(self.stat.ino)
     }
 }
 
 // Whether two files are equal: type, permissions, content.
-fn is_same<A: Volume, B: Volume>(
-    (a, path_a, stat_a): (&A, &str, &Stat),
-    (b, path_b, stat_b): (&B, &str, &Stat),
-) -> Result<bool, Error> {
-    if stat_a.mode != stat_b.mode {
+fn is_same<A: Content + ?Sized, B: Content + ?Sized>(
+    (a, stat_a): (&A, &SourceStat),
+    (b, stat_b): (&B, &SourceStat),
+    path: &str,
+) -> Result<bool, FsError> {
+    if (stat_a.kind, stat_a.mode) != (stat_b.kind, stat_b.mode) {
         return Ok(false);
     }
-    match stat_a.file_type() {
+    match stat_a.kind {
         FileType::File if stat_a.size != stat_b.size => Ok(false),
-        FileType::File => Ok(hash(a, path_a)? == hash(b, path_b)?),
-        FileType::Symlink => Ok(Fs::new(a).read_link(path_a)? == Fs::new(b).read_link(path_b)?),
+        FileType::File => has_same_bytes(a, b, path),
+        FileType::Symlink => Ok(a.target(path)? == b.target(path)?),
         _ => Ok(true),
     }
 }
 
-fn hash<V: Volume>(volume: &V, path: &str) -> Result<blake3::Hash, Error> {
-    let mut hasher = blake3::Hasher::new();
-    Fs::new(volume).read_pieces(path, 0, |piece| {
-        hasher.update(piece);
-        true
-    })?;
-    Ok(hasher.finalize())
+fn has_same_bytes<A: Content + ?Sized, B: Content + ?Sized>(a: &A, b: &B, path: &str) -> Result<bool, FsError> {
+    let (mut one, mut other, mut offset) = (vec![0; PIECE], vec![0; PIECE], 0);
+    loop {
+        let read = a.piece(path, offset, &mut one)?;
+        let mut same = 0;
+        while same < read {
+            let more = b.piece(path, offset + same as u64, other.get_mut(..read - same).unwrap_or_default())?;
+            if more == 0 || one.get(same..same + more) != other.get(..more) {
+                return Ok(false);
+            }
+            same += more;
+        }
+        if read == 0 {
+            return Ok(true);
+        }
+        offset += read as u64;
+    }
 }

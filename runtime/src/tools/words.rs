@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_is_not_there_is_named() {
+    fn an_unknown_flag_is_named() {
         complaint("--town Paris", "unknown option `--town`: run `weather --help` to list the options");
         complaint("--no-city", "unknown option `--no-city`: run `weather --help` to list the options");
         complaint("--city", "missing value for option `--city`");

@@ -112,15 +112,11 @@ impl Versions<'_> {
 
     /// Same as [`changes`](Self::changes), cancellable by a [`Cancel`].
     pub(crate) fn changes_until(&self, since: Option<&str>, paths: &[String], cancel: Cancel) -> Result<Comparison, Error> {
-        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
         let Some(head) = self.present()? else { return Ok(Comparison::none()) };
         match self.base(since)? {
-            Base::Version(base) => {
-                let (from, to) = (self.view(&base)?, self.view(&head)?);
-                let place = self.places(&to, base.number, head.number)?;
-                compare::compare(from, to, paths, &place, &deadline)
-            }
+            Base::Version(base) => self.between(&base, &head, paths, cancel),
             Base::Mounted => {
+                let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
                 let mounted: Vec<String> = self.overlays().map(str::to_owned).collect();
                 let paths = if paths.is_empty() { &mounted } else { paths };
                 let from = self.sandbox.recorder.mounted(&self.sandbox.scope)?;
@@ -129,8 +125,8 @@ impl Versions<'_> {
         }
     }
 
-    // The version that the sandbox shows; none if nothing was ever changed.
-    fn present(&self) -> Result<Option<Version>, Error> {
+    /// Returns the version that the sandbox shows; `None` if nothing was ever changed.
+    pub(crate) fn present(&self) -> Result<Option<Version>, Error> {
         let reader = self.reader()?;
         Ok(match self.sandbox.at {
             Some(number) => Some(reader.version(number)?),
@@ -164,7 +160,7 @@ impl Versions<'_> {
     }
 
     /// Returns the number of the oldest existing version.
-    pub(super) fn oldest(&self) -> Result<i64, Error> {
+    pub(crate) fn oldest(&self) -> Result<i64, Error> {
         let reader = self.reader()?;
         let newest = reader.versions(None, 1)?.pop().map_or(0, |version| version.number);
         // There is a version below `high`, and none below `low`.
@@ -291,7 +287,8 @@ impl Plan {
                 self.applied.left_out.push(refusal(reason));
                 continue;
             }
-            let new = find(to, &difference.path)?;
+            // A missing path can still lead somewhere, through a link that replaced a directory.
+            let new = if difference.kind == DifferenceKind::Deleted { None } else { find(to, &difference.path)? };
             let becomes = match becomes(to, relative, &new).map_err(|source| Error::file("apply", &difference.path, source))? {
                 Ok(becomes) => becomes,
                 Err(reason) => {
@@ -309,7 +306,7 @@ impl Plan {
                 self.applied.unchanged += 1;
                 continue;
             }
-            let base = find(from, &difference.path)?;
+            let base = if difference.kind == DifferenceKind::Added { None } else { find(from, &difference.path)? };
             let is_known = is_like(&there, from, &base).map_err(failed)?;
             if !is_known || seen.is_stale(&difference.path, &base)? {
                 let is_ours = |view: &View<Reader>| {

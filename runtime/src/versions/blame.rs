@@ -109,14 +109,14 @@ fn may_have_changed(logged: &LoggedVersion, path: &str) -> bool {
     changed(run, path) || is_incomplete(run) || moves_above(run, path)
 }
 
-fn is_incomplete(run: &Run) -> bool {
-    let changes = run.changes.as_ref().and_then(|changes| changes.as_array());
+pub(super) fn is_incomplete(run: &Run) -> bool {
+    let changes = run.changes.as_deref().and_then(|changes| changes.as_array());
     changes.is_none_or(|changes| changes.iter().any(|change| change["path"] == ""))
 }
 
 // Whether a parent directory of the path was moved here, or away.
-fn moves_above(run: &Run, path: &str) -> bool {
-    let changes = run.changes.as_ref().and_then(|changes| changes.as_array());
+pub(super) fn moves_above(run: &Run, path: &str) -> bool {
+    let changes = run.changes.as_deref().and_then(|changes| changes.as_array());
     let is_above = |key: &str, change: &serde_json::Value| {
         change[key].as_str().is_some_and(|top| !top.is_empty() && is_at_or_below(path, top))
     };

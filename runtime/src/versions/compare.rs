@@ -2,7 +2,8 @@
 //!
 //! Works on views, so it sees the same files as all other callers; the fixed world is the same in all of them and is omitted.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use sqlite_fs::path::{Last, Tree as _};
@@ -15,6 +16,8 @@ use crate::vfs::{Node, ROOT_NODE, View};
 
 /// Number of bytes compared at once.
 const PIECE: usize = 64 << 10;
+/// Maximum size of the paths of a state together: those of a hostile file can have any length.
+const PATHS_MAX: usize = 128 << 20;
 
 /// The kind of a difference between two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -58,10 +61,43 @@ pub struct Difference {
     pub new_size: u64,
 }
 
+/// The type of a value that is not a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ValueKind {
+    /// A key.
+    Key,
+    /// The state of a session.
+    Session,
+}
+
+/// A key or session that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct ValueDifference {
+    /// The type of the value.
+    pub value: ValueKind,
+    /// The name of the key or session.
+    pub name: String,
+    /// The kind of difference.
+    pub kind: DifferenceKind,
+}
+
+impl std::fmt::Display for ValueDifference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = match self.value {
+            ValueKind::Key => "key",
+            ValueKind::Session => "session",
+        };
+        write!(f, "{} {value} {}", self.kind.mark(), self.name)
+    }
+}
+
 /// The differences between two versions by path, with both states for further reading.
 pub struct Comparison {
     /// The paths that differ, sorted.
     pub differences: Vec<Difference>,
+    /// The keys and sessions that differ, unless only some paths were compared.
+    pub values: Vec<ValueDifference>,
     views: Option<(View<Reader>, View<Reader>)>,
 }
 
@@ -120,11 +156,9 @@ fn list<R: Rows>(view: &View<R>, paths: &[String], place: &Where, deadline: &Dea
     let Where::At(places) = place else { return list_all(view, paths, deadline) };
     let mut sides = Sides::new();
     for (path, with_what_is_below) in places.iter().filter(|(path, _)| is_wanted(path, paths)) {
-        let (node, kind) = match view.find(ROOT_NODE, path, Last::NoFollow) {
-            Ok(found) => found,
-            Err(FsError::NoEntry | FsError::NotDirectory) => continue,
-            Err(source) => return Err(failed("compare", path, source)),
-        };
+        // A link that replaced a directory above is not followed: what it leads to has another path.
+        let found = view.find_listed(path).map_err(|source| failed("compare", path, source))?;
+        let Some((node, kind)) = found else { continue };
         if *with_what_is_below && kind == FileType::Directory {
             sides.append(&mut list_below(view, path, paths, deadline)?);
         }
@@ -155,7 +189,7 @@ fn list_all<R: Rows>(view: &View<R>, paths: &[String], deadline: &Deadline) -> R
 }
 
 fn list_below<R: Rows>(view: &View<R>, top: &str, paths: &[String], deadline: &Deadline) -> Result<Sides, Error> {
-    let mut sides = Sides::new();
+    let (mut sides, mut bytes) = (Sides::new(), 0_usize);
     view.at_one_state(|view| {
         view.fs().visit(top, |visited| -> Result<Step, Error> {
             if deadline.is_over() {
@@ -166,6 +200,10 @@ fn list_below<R: Rows>(view: &View<R>, top: &str, paths: &[String], deadline: &D
             }
             if is_wanted(visited.path, paths) {
                 let stat = view.stat(visited.node).map_err(|source| failed("compare", visited.path, source))?;
+                bytes = bytes.saturating_add(visited.path.len());
+                if bytes > PATHS_MAX {
+                    return Err(Error::Invalid("the paths to compare are too long together: compare fewer paths".to_owned()));
+                }
                 sides.insert(visited.path.to_owned(), Side { kind: visited.kind, node: visited.node, stat });
             }
             Ok(Step::Enter)
@@ -188,7 +226,7 @@ pub(super) fn compare(
 ) -> Result<Comparison, Error> {
     let (old, new) = (list(&from, paths, place, deadline)?, list(&to, paths, place, deadline)?);
     let differences = differences(&from, &old, &to, &new, place.trusts_stamps(), deadline)?;
-    Ok(Comparison { differences, views: Some((from, to)) })
+    Ok(Comparison { differences, values: Vec::new(), views: Some((from, to)) })
 }
 
 fn differences<A: Rows, B: Rows>(
@@ -265,7 +303,13 @@ fn is_same<A: Rows, B: Rows>(from: &View<A>, old: &Side, to: &View<B>, new: &Sid
 impl Comparison {
     /// Returns no differences.
     pub(super) fn none() -> Self {
-        Self { differences: Vec::new(), views: None }
+        Self { differences: Vec::new(), values: Vec::new(), views: None }
+    }
+
+    /// Returns whether the two states are equal.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.differences.is_empty() && self.values.is_empty()
     }
 
     /// Returns the differing paths.
@@ -298,11 +342,66 @@ pub(super) fn make_equal(
             if old.kind == FileType::Directory { fs.remove_dir(&difference.path)? } else { fs.remove_file(&difference.path)? }
         }
     }
-    for difference in &differences {
-        let Some(new) = wanted.get(&difference.path) else { continue };
-        bring_back(now, then, &difference.path, new)?;
+    let is_limited = !paths.is_empty() && matches!(place, Where::At(_));
+    bring_all_back(now, then, &differences, &wanted, is_limited)?;
+    Ok(Comparison { differences, values: Vec::new(), views: None })
+}
+
+// Restores what differs, parents first. `is_limited`: directories above may differ, too.
+fn bring_all_back(
+    now: &View<Transaction>,
+    then: &View<Reader>,
+    differences: &[Difference],
+    wanted: &Sides,
+    is_limited: bool,
+) -> Result<(), Error> {
+    let (fs, mut first_names) = (now.fs(), HashMap::new());
+    for difference in differences {
+        let path = difference.path.as_str();
+        let Some(new) = wanted.get(path) else { continue };
+        if is_limited {
+            refuse_link_above(now, path)?;
+        }
+        let names = if new.kind == FileType::File { fs.symlink_metadata(path).map_or(0, |stat| stat.nlink) } else { 0 };
+        if difference.kind == DifferenceKind::Mode && names < 2 {
+            set_attributes(now, path, new)?;
+            continue;
+        }
+        let first = first_name(&mut first_names, path, new);
+        // Its other names may lead to other files in the restored state.
+        if names > 1 || (names > 0 && first.is_some()) {
+            fs.remove_file(path)?;
+        }
+        let is_linked = first.is_some_and(|first| fs.hard_link(first, path).is_ok());
+        if !is_linked {
+            bring_back(now, then, path, new)?;
+        }
     }
-    Ok(Comparison { differences, views: None })
+    Ok(())
+}
+
+// Returns the name under which a file with several names was restored; otherwise this is the first one.
+fn first_name<'a>(known: &mut HashMap<u64, &'a str>, path: &'a str, file: &Side) -> Option<&'a str> {
+    let (Node::Row(ino), FileType::File, 2..) = (file.node, file.kind, file.stat.nlink) else { return None };
+    match known.entry(ino) {
+        Entry::Occupied(first) => Some(*first.get()),
+        Entry::Vacant(vacant) => {
+            vacant.insert(path);
+            None
+        }
+    }
+}
+
+// The file would be written to where the link leads, which is another path.
+fn refuse_link_above(now: &View<Transaction>, path: &str) -> Result<(), Error> {
+    for (end, _) in path.match_indices('/').skip(1) {
+        match now.find_listed(path.get(..end).unwrap_or_default()).map_err(|source| failed("restore", path, source))? {
+            Some((_, FileType::Symlink)) => return Err(failed("restore", path, FsError::NotDirectory)),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    Ok(())
 }
 
 fn bring_back(now: &View<Transaction>, then: &View<Reader>, path: &str, old: &Side) -> Result<(), Error> {
@@ -331,6 +430,10 @@ fn bring_back(now: &View<Transaction>, then: &View<Reader>, path: &str, old: &Si
         }
         FileType::Device => return Ok(()),
     }
+    set_attributes(now, path, old)
+}
+
+fn set_attributes(now: &View<Transaction>, path: &str, old: &Side) -> Result<(), Error> {
     let node = now.find(ROOT_NODE, path, Last::NoFollow).map_err(|source| failed("restore", path, source))?.0;
     let set =
         now.chmod(node, old.stat.mode & 0o7777).and_then(|()| now.set_times(node, Some(old.stat.atime), Some(old.stat.mtime)));

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use sqlite_fs::{Reader, Version, VersionKind};
+use sqlite_fs::path::Last;
+use sqlite_fs::{FsError, Reader, Version, VersionKind, Volume as _};
 
 use crate::history::{FileChange, TURN, is_file};
 use crate::sandbox::Sandbox;
-use crate::vfs::content;
+use crate::vfs::{ROOT_NODE, content};
 use crate::{Cancel, Error, clock};
 
 /// Maximum number of versions on a page.
@@ -25,6 +26,10 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// The kind of an event that represents versions dropped before they were read.
 const LOST: &str = "lost";
+
+/// The kinds of changes that a move becomes for a view that sees only one of its two paths.
+const CREATED: &str = "created";
+const DELETED: &str = "deleted";
 
 /// A change of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -63,7 +68,7 @@ pub struct EventPage {
 
 impl Sandbox {
     /// Returns the events after a version, in order; after `None`, all events of the existing versions. With `path` only those at
-    /// it or below it.
+    /// it or below it, and the moves of directories that contained it or contain it now.
     ///
     /// ```
     /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
@@ -116,15 +121,19 @@ impl Sandbox {
         }
         let (changes, is_complete) = reader.changes(from, Some(version.number))?;
         let view = self.recorder.at(&self.scope, version.number)?;
+        let is_partial = self.scope.binding.is_partial();
         for change in changes.iter().map(FileChange::new) {
-            let is_hidden = |path: &str| self.scope.binding.hides_path(path);
-            if is_hidden(&change.path) || change.from.as_deref().is_some_and(is_hidden) {
+            let Some(change) = seen(change, |path| self.scope.binding.hides_path(path)) else { continue };
+            // A name of a file that another of its names hides.
+            let is_gone = |path: &str| matches!(view.find(ROOT_NODE, path, Last::NoFollow), Err(FsError::NoEntry));
+            if is_partial && change.kind != DELETED && is_gone(&change.path) {
                 continue;
             }
-            if path.is_some_and(|top| !change.is_below(top)) {
+            let exists = |path: &str| view.find(ROOT_NODE, path, Last::NoFollow).is_ok();
+            if path.is_some_and(|top| !change.is_below(top) && !change.moved(top, &exists)) {
                 continue;
             }
-            let has_hash = change.kind != "deleted" && is_file(&change) && change.size <= HASHED_BYTES;
+            let has_hash = change.kind != DELETED && is_file(&change) && change.size <= HASHED_BYTES;
             let hash = has_hash.then(|| content::version_at(&view, &change.path)).transpose()?;
             let FileChange { path, kind, from, file_type, size } = change;
             let (kind, file_type) = (kind.to_owned(), file_type.map(str::to_owned));
@@ -221,6 +230,19 @@ fn ascending(reader: &Reader, after: i64, newest: i64) -> Result<Vec<Version>, E
             return Ok(found);
         }
         until = until.saturating_add(step);
+    }
+}
+
+// A change as a view sees it: a move from a hidden path creates the file, and one to a hidden path deletes it.
+fn seen(change: FileChange, is_hidden: impl Fn(&str) -> bool) -> Option<FileChange> {
+    let is_hidden_now = is_hidden(&change.path);
+    match change.from.as_deref().map(is_hidden) {
+        None | Some(true) if is_hidden_now => None,
+        Some(true) => Some(FileChange { kind: CREATED, from: None, ..change }),
+        Some(false) if is_hidden_now => {
+            Some(FileChange { path: change.from.unwrap_or_default(), kind: DELETED, from: None, size: 0, ..change })
+        }
+        _ => Some(change),
     }
 }
 

@@ -9,7 +9,7 @@ use sha1::{Digest as _, Sha1};
 use similar::{DiffOp, DiffTag, TextDiff};
 use sqlite_fs::Reader;
 
-use super::compare::{Comparison, Difference};
+use super::compare::{Comparison, Difference, DifferenceKind};
 use crate::Error;
 use crate::vfs::View;
 
@@ -17,7 +17,7 @@ use crate::vfs::View;
 const CONTEXT: usize = 3;
 
 /// Larger files are not compared line by line: a patch contains all of it.
-const TEXT_BYTES: u64 = 1 << 20;
+const TEXT_BYTES: u64 = 4 << 20;
 
 /// Maximum size of one displayed diff; the rest is omitted with a note.
 const SHOWN_BYTES: usize = 256 << 10;
@@ -49,9 +49,12 @@ impl Mode {
 /// A file or a link on one side.
 struct Content {
     mode: Mode,
+    /// All permission bits.
+    bits: u32,
     bytes: Bytes,
 }
 
+#[derive(PartialEq, Eq)]
 enum Bytes {
     Whole(Vec<u8>),
     /// Too large to be shown.
@@ -104,21 +107,32 @@ impl Comparison {
     }
 
     /// Writes a patch for `git apply` with everything that git can represent. Names are relative to the directory `below`; other
-    /// paths are omitted.
+    /// paths are omitted. Returns the paths below it that git refuses, such as `.git/hooks`, which are omitted, too.
     ///
     /// # Errors
     ///
     /// Returns an error if a file cannot be read, is larger than 64 MB, or the patch cannot be written.
-    pub fn write_patch(&self, below: &str, out: &mut dyn Write) -> Result<(), Error> {
-        let top = below.trim_end_matches('/');
+    pub fn write_patch(&self, below: &str, out: &mut dyn Write) -> Result<Vec<String>, Error> {
+        let (top, mut refused) = (below.trim_end_matches('/'), Vec::new());
         for difference in &self.differences {
             let Some(name) = difference.path.strip_prefix(top).and_then(|rest| rest.strip_prefix('/')) else { continue };
+            if name.split('/').any(git::is_dot_git) {
+                if !difference.is_directory {
+                    refused.push(difference.path.clone());
+                }
+                continue;
+            }
             let (old, new) = self.contents(difference, Purpose::Apply)?;
+            let is_link = [&old, &new].into_iter().flatten().any(|content| content.mode == Mode::Link);
+            if is_link && name.rsplit('/').next().is_some_and(git::is_dot_gitmodules) {
+                refused.push(difference.path.clone());
+                continue;
+            }
             let mut patch = Vec::new();
             write_change(&mut patch, name, old.as_ref(), new.as_ref(), Purpose::Apply);
             out.write_all(&patch).map_err(|source| Error::Input { path: difference.path.clone(), source })?;
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// Returns the number of lines added and removed in a differing text file; `None` for a binary or large file.
@@ -138,7 +152,12 @@ impl Comparison {
 
     fn contents(&self, difference: &Difference, purpose: Purpose) -> Result<(Option<Content>, Option<Content>), Error> {
         let Some((from, to)) = self.views() else { return Ok((None, None)) };
-        Ok((content(from, &difference.path, purpose)?, content(to, &difference.path, purpose)?))
+        // A missing path can still lead somewhere, through a link that replaced a directory.
+        let of = |view: &View<Reader>, missing: DifferenceKind| match difference.kind == missing {
+            true => Ok(None),
+            false => content(view, &difference.path, purpose),
+        };
+        Ok((of(from, DifferenceKind::Added)?, of(to, DifferenceKind::Deleted)?))
     }
 }
 
@@ -146,7 +165,9 @@ impl Comparison {
 fn content(view: &View<Reader>, path: &str, purpose: Purpose) -> Result<Option<Content>, Error> {
     let Ok(stat) = view.fs().symlink_metadata(path) else { return Ok(None) };
     match stat.mode & 0o170_000 {
-        0o120_000 => Ok(Some(Content { mode: Mode::Link, bytes: Bytes::Whole(view.fs().read_link(path)?.into_bytes()) })),
+        0o120_000 => {
+            Ok(Some(Content { mode: Mode::Link, bits: 0o777, bytes: Bytes::Whole(view.fs().read_link(path)?.into_bytes()) }))
+        }
         0o100_000 => {
             let mode = if stat.mode & 0o111 == 0 { Mode::File } else { Mode::Executable };
             let bytes = match purpose {
@@ -159,7 +180,7 @@ fn content(view: &View<Reader>, path: &str, purpose: Purpose) -> Result<Option<C
                 }
                 _ => Bytes::Whole(view.fs().read(path)?),
             };
-            Ok(Some(Content { mode, bytes }))
+            Ok(Some(Content { mode, bits: stat.mode & 0o7777, bytes }))
         }
         _ => Ok(None),
     }
@@ -178,6 +199,17 @@ fn write_change(out: &mut Vec<u8>, name: &str, old: Option<&Content>, new: Optio
 }
 
 fn write_one(out: &mut Vec<u8>, name: &str, old: Option<&Content>, new: Option<&Content>, purpose: Purpose) {
+    // Git cannot represent a change of other permission bits, and rejects a header without a change.
+    if let (Some(old), Some(new)) = (old, new)
+        && (old.mode, &old.bytes) == (new.mode, &new.bytes)
+        && old.bytes != Bytes::Large
+    {
+        if matches!(purpose, Purpose::Show) && old.bits != new.bits {
+            let name = quoted("", name);
+            out.extend(format!("# the mode of {name} changed from {:03o} to {:03o}\n", old.bits, new.bits).into_bytes());
+        }
+        return;
+    }
     let (a, b) = (quoted("a/", name), quoted("b/", name));
     let mut head = format!("diff --git {a} {b}\n");
     match (old, new) {
@@ -192,6 +224,9 @@ fn write_one(out: &mut Vec<u8>, name: &str, old: Option<&Content>, new: Option<&
     let text = |content: Option<&Content>| content.map_or(Some(String::new()), |content| content.text().map(str::to_owned));
     match (text(old), text(new), purpose) {
         (Some(before), Some(after), _) => write_lines(out, (&before, old.map(|_| &*a)), (&after, new.map(|_| &*b))),
+        (_, _, Purpose::Show) if [old, new].into_iter().flatten().any(|content| matches!(content.bytes, Bytes::Large)) => {
+            out.extend(format!("Files {a} and {b} differ (larger than {} MB)\n", TEXT_BYTES >> 20).into_bytes());
+        }
         (_, _, Purpose::Show) => out.extend(format!("Binary files {a} and {b} differ\n").into_bytes()),
         (_, _, Purpose::Apply) => write_binary(out, old, new),
     }
@@ -324,7 +359,7 @@ mod tests {
     use super::*;
 
     fn file(bytes: &[u8]) -> Content {
-        Content { mode: Mode::File, bytes: Bytes::Whole(bytes.to_vec()) }
+        Content { mode: Mode::File, bits: 0o644, bytes: Bytes::Whole(bytes.to_vec()) }
     }
 
     fn check(old: Option<&[u8]>, new: Option<&[u8]>, expected: &str) {
@@ -347,6 +382,7 @@ mod tests {
             "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\r\ry\n",
         );
         check(None, Some(b""), "diff --git a/f b/f\nnew file mode 100644\n");
+        check(Some(b"x\n"), Some(b"x\n"), "");
         check(Some(b"x\n"), None, "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }
 

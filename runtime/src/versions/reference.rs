@@ -11,7 +11,8 @@ const LONGEST: usize = 300;
 pub(super) fn is_reserved(name: &str) -> bool {
     let is_version =
         name.strip_prefix('v').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
-    is_version || name.eq_ignore_ascii_case("HEAD") || name.contains(['~', '@', '{', '}'])
+    let is_run = name.starts_with(['+', '-']) && name.parse::<i64>().is_ok();
+    is_version || is_run || name.eq_ignore_ascii_case("HEAD") || name.contains(['~', '@', '{', '}'])
 }
 
 pub(super) fn invalid(reference: &str, reason: &str) -> Error {
@@ -21,6 +22,11 @@ pub(super) fn invalid(reference: &str, reason: &str) -> Error {
 
 /// Resolves a reference to a version.
 pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error> {
+    resolve_until(reader, reference, None)
+}
+
+/// Resolves a reference to a version that is not later than another one, which is then the newest.
+pub(super) fn resolve_until(reader: &Reader, reference: &str, last: Option<i64>) -> Result<Version, Error> {
     let reference = reference.trim();
     if reference.len() > LONGEST {
         return Err(invalid(reference, "too long"));
@@ -30,7 +36,10 @@ pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error
         Some((name, "")) => (name, 1),
         Some((name, back)) => (name, back.parse().map_err(|_| invalid(reference, "expected a number after `~`"))?),
     };
-    let found = named(reader, name, reference)?;
+    let found = named(reader, name, reference, last)?;
+    if last.is_some_and(|last| found.number > last) {
+        return Err(invalid(reference, "it is later than the version shown"));
+    }
     if back == 0 {
         return Ok(found);
     }
@@ -42,15 +51,19 @@ pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error
     }
 }
 
-fn named(reader: &Reader, name: &str, reference: &str) -> Result<Version, Error> {
-    let newest = || reader.versions(None, 1)?.pop().ok_or_else(|| invalid(reference, "no changes yet"));
+fn named(reader: &Reader, name: &str, reference: &str, last: Option<i64>) -> Result<Version, Error> {
+    let newest = || match last {
+        Some(last) => Ok(reader.version(last)?),
+        None => reader.versions(None, 1)?.pop().ok_or_else(|| invalid(reference, "no changes yet")),
+    };
     if name.eq_ignore_ascii_case("HEAD") {
         return newest();
     }
     if let Some(time) = name.strip_prefix("@{").and_then(|rest| rest.strip_suffix('}')) {
         let until =
             moment(time).ok_or_else(|| invalid(reference, "expected a time such as `2 hours ago` or `2026-01-31T12:00`"))?;
-        return reader.version_at(until)?.ok_or_else(|| invalid(reference, "no version at that time"));
+        let found = reader.version_at(until)?.ok_or_else(|| invalid(reference, "no version at that time"))?;
+        return if last.is_some_and(|last| found.number > last) { newest() } else { Ok(found) };
     }
     if let Ok(run) = name.parse::<i64>() {
         return after_run(reader, run, reference);
@@ -162,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_name_that_means_something_else_is_reserved() {
-        for name in ["HEAD", "head", "v1", "a~1", "@{x}"] {
+        for name in ["HEAD", "head", "v1", "a~1", "@{x}", "+1", "-1"] {
             assert!(is_reserved(name), "{name}");
         }
         for name in ["before", "v", "version", "v1.0"] {

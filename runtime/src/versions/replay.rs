@@ -170,7 +170,7 @@ impl Replay<'_> {
         }
         let original = self.versions.sandbox;
         let then = original.recorder.at(&original.scope, version)?;
-        let place = joined(places_of(then.reader(), self.state, version)?, Where::At(Vec::new()));
+        let place = joined(places_of(then.reader(), self.state, Some(version))?, Where::At(Vec::new()));
         let deadline = Deadline::after(original.limits.wall.0, Cancel::default());
         let call = Call::new("replay", &format!("v{version}"), json!({ "version": version }));
         self.copy.change(call, |run| {
@@ -189,7 +189,7 @@ impl Replay<'_> {
             Tool::new(&tool.name, &tool.description, &tool.schema, move |arguments| answers.next(&name, &arguments))
         });
         let mut sandbox = self.copy.with_tools(tools.collect())?;
-        sandbox.env = recording.env.clone();
+        sandbox.env = Arc::new(recording.env.clone());
         sandbox.cwd = recording.cwd.clone();
         match recording.limits_within(&self.copy.limits) {
             Some(limits) => sandbox.limits = limits,
@@ -244,8 +244,10 @@ impl Replay<'_> {
         }
         let original = self.versions.sandbox;
         let (from, to) = (self.versions.view(after)?, self.copy.now()?);
-        let place =
-            joined(places_of(from.reader(), before, after.number)?, places_of(to.reader(), started, newest(&self.copy)?)?);
+        let place = joined(
+            places_of(from.reader(), before, Some(after.number))?,
+            places_of(to.reader(), started, Some(newest(&self.copy)?))?,
+        );
         let deadline = Deadline::after(original.limits.wall.0, Cancel::default());
         let compared = compare::compare(from, to, &[], &place, &deadline)?;
         if compared.differences.is_empty() {

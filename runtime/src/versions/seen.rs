@@ -73,7 +73,7 @@ impl<'a> Seen<'a> {
             return Ok(Some(Began { at: reader.version(version - 1)?.time, bases: HashMap::new() }));
         };
         let Some(run) = self.versions.run(call)? else { return Ok(None) };
-        let changes = run.changes.as_ref().and_then(Value::as_array).into_iter().flatten();
+        let changes = run.changes.as_deref().and_then(Value::as_array).into_iter().flatten();
         let base = |change: &Value| {
             let (base, is_new) = (change.get(BASE).and_then(Value::as_i64), change.get("kind")? == "created");
             (base.is_some() || is_new).then(|| Some((change.get("path")?.as_str()?.to_owned(), base)))?

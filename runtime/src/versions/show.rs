@@ -2,9 +2,8 @@
 
 use sqlite_fs::Version;
 
-use super::compare::{self, Comparison};
+use super::compare::Comparison;
 use super::{Versions, reference};
-use crate::cancel::Deadline;
 use crate::history::Run;
 use crate::{Cancel, Error};
 
@@ -60,9 +59,6 @@ impl Versions<'_> {
     pub(super) fn made_by(&self, version: &Version, cancel: Cancel) -> Result<Option<Comparison>, Error> {
         let reader = self.reader()?;
         let Ok(before) = reader.version(version.number - 1) else { return Ok(None) };
-        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
-        let (from, to) = (self.view(&before)?, self.view(version)?);
-        let place = self.places(&to, before.number, version.number)?;
-        compare::compare(from, to, &[], &place, &deadline).map(Some)
+        self.between(&before, version, &[], cancel).map(Some)
     }
 }

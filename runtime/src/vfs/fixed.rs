@@ -16,7 +16,7 @@ pub(crate) use scientific::Part;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FixedId(u32);
 
-/// Numbers from here on are programs of one sandbox, which the view knows.
+/// Numbers from here on are programs of one sandbox, which the view lists.
 const OWN: u32 = 1 << 24;
 
 /// The kind of each.
@@ -43,7 +43,7 @@ pub(crate) enum Thing {
     Descriptors,
     /// A program of a guest module, and its name.
     Program(&'static guests::Guest, &'static str),
-    /// A program that only this sandbox has: the view knows which.
+    /// A program of this sandbox alone; the view lists them.
     Own,
     /// A device.
     Device(Device),

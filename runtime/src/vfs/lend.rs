@@ -23,7 +23,7 @@ use crate::Error;
 /// Number of bytes copied at once.
 const PIECE: usize = 256 << 10;
 
-/// Maximum number of listed skipped names.
+/// Maximum number of listed skipped names, and of listed errors.
 const SKIPPED_MAX: usize = 100;
 
 /// The lent tree.
@@ -41,6 +41,30 @@ pub(crate) struct Returned {
     pub(crate) removed: u64,
     /// Skipped paths: devices, pipes, sockets, names that are not UTF-8.
     pub(crate) skipped: Vec<String>,
+    /// The errors of changes that the view does not allow: each of the others is made.
+    pub(crate) refused: Vec<String>,
+}
+
+impl Returned {
+    // Counts a change, or notes that it is not allowed; other errors end the call.
+    fn note(&mut self, made: Result<(), Error>, count: impl FnOnce(&mut Self)) -> Result<(), Error> {
+        match made {
+            Ok(()) => count(self),
+            Err(error) if error.fs_error().is_some_and(is_refusal) => {
+                if self.refused.len() < SKIPPED_MAX {
+                    self.refused.push(error.causes().join(": "));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+// Also what is below a path that was refused, or is in the way of one.
+fn is_refusal(error: FsError) -> bool {
+    use FsError::{Access, CrossDevice, Exists, NoEntry, NotDirectory, NotPermitted, ReadOnly};
+    matches!(error, Access | CrossDevice | Exists | NoEntry | NotDirectory | NotPermitted | ReadOnly)
 }
 
 /// The host's attributes of a file. Every change sets its ctime, which a program cannot forge.
@@ -110,16 +134,14 @@ impl Lent {
         let at = |path: &str| format!("{}/{path}", self.guest.trim_end_matches('/'));
         for (path, seen) in self.nodes.iter().rev() {
             if now.get(path).is_none_or(|new| new.kind != seen.kind) {
-                remove(view, &at(path), seen.kind)?;
-                returned.removed += 1;
+                returned.note(remove(view, &at(path), seen.kind), |returned| returned.removed += 1)?;
             }
         }
         for (path, seen) in &now {
             let old = self.nodes.get(path).filter(|old| old.kind == seen.kind);
             let is_same = old.is_some_and(|old| old == seen || seen.kind == FileType::Directory);
             if !is_same {
-                put(view, &host, path, &at(path), *seen)?;
-                returned.written += 1;
+                returned.note(put(view, &host, path, &at(path), *seen), |returned| returned.written += 1)?;
             }
         }
         Ok(returned)

@@ -224,7 +224,7 @@ fn run(kind: Kind, seed: u64) {
     lower_side(lower.path(), &mut dice, kind);
     lower_side(linux.path(), &mut again, kind);
     for path in of_linux(linux.path()).keys() {
-        // What a file says names its place; both sides must say the same.
+        // The content of a file names its path; both sides must agree.
         let file = linux.path().join(&path[1..]);
         if file.symlink_metadata().unwrap().is_file() {
             std::fs::copy(lower.path().join(&path[1..]), file).unwrap();

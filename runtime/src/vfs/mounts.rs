@@ -84,6 +84,8 @@ pub(crate) struct OverlayChanges {
     pub(crate) copied: HashSet<String>,
     /// Host paths that are hidden now.
     pub(crate) hidden: Vec<String>,
+    /// Whether there are more hidden paths.
+    pub(crate) is_incomplete: bool,
 }
 
 /// Maximum number of reported paths.
@@ -99,6 +101,8 @@ impl OverlayChanges {
     pub(super) fn note_hidden(&mut self, path: String) {
         if self.hidden.len() < CHANGES_MAX {
             self.hidden.push(path);
+        } else {
+            self.is_incomplete = true;
         }
     }
 }
@@ -342,7 +346,7 @@ impl Mounts {
         Ok(self.inode_of(&self.path(id)?))
     }
 
-    /// The same for a path.
+    /// Same as above, for a path.
     pub(super) fn inode_of(&self, path: &str) -> u64 {
         let hash = blake3::hash(path.as_bytes());
         let number = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
 use sqlite_fs::{FileType, FsError};
 
-use crate::{Cancel, clock};
+use crate::{Cancel, Error, clock};
 
 pub(crate) use callback::{CallbackSource, is_generating};
 pub use callback::{NodeContext, ProvidedNode, Provider};
@@ -42,13 +43,50 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
         FileType::Directory
     }
 
-    /// Returns its database, if it is one.
-    fn as_database(&self) -> Option<&DatabaseSource> {
+    /// Returns it as a source with states of which an overlay shows one, if it has any.
+    fn as_moving(&self) -> Option<&dyn Moving> {
         None
     }
 
     /// Opens it for one view, which sees one state of it as far as the source supports that.
     fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError>;
+}
+
+/// A state of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// A version of a database.
+    Version(i64),
+    /// A commit of a repository.
+    Commit(git::Id),
+}
+
+impl State {
+    /// Returns it for the history.
+    pub(crate) fn to_json(self) -> Value {
+        match self {
+            Self::Version(number) => number.into(),
+            Self::Commit(id) => id.to_string().into(),
+        }
+    }
+}
+
+/// A source that changes. An overlay over it stays on one state, because its changes are relative to that, until it is moved.
+pub(crate) trait Moving {
+    /// Returns the state that it shows; `None` if that is always the newest.
+    fn shown(&self) -> Option<State>;
+
+    /// Returns a state by its name, or the newest one, and the data by which it is found when the sandbox is opened again.
+    fn resolve(&self, name: Option<&str>) -> Result<(State, Value), Error>;
+
+    /// Opens one of its states; `None` if it no longer exists.
+    fn open_at(&self, state: State, context: SourceContext) -> Result<Option<Box<dyn SourceFiles>>, Error>;
+
+    /// Shows another state from the next view on.
+    fn move_to(&self, state: State);
+
+    /// Returns the same source, moved independently.
+    fn for_another(&self) -> Arc<dyn Source>;
 }
 
 /// The files of a source, as seen by one view.

@@ -25,6 +25,9 @@ const ROWS_DEVICE: u64 = 1;
 /// The size of a directory, as on ext4, because programs interpret 0 as "empty".
 const DIRECTORY_SIZE: u64 = 4096;
 
+/// The name of the directory for temporary files, in the root.
+const TMP: &str = "tmp";
+
 /// The program that calls functions of the embedding program.
 pub(crate) const TOOL: &str = "tool";
 
@@ -132,6 +135,23 @@ impl<R: Rows> View<R> {
         done.unwrap_or_else(|| Err(sqlite_fs::Error::Busy.into()))
     }
 
+    /// Finds the node at a path that a list of changes names, if there is one. Links are not followed, because what they lead to
+    /// has another path.
+    pub(crate) fn find_listed(&self, path: &str) -> Result<Option<(Node, FileType)>, FsError> {
+        let mut found = (ROOT_NODE, FileType::Directory);
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if found.1 != FileType::Directory {
+                return Ok(None);
+            }
+            found = match self.lookup(found.0, name) {
+                Ok(found) => found,
+                Err(FsError::NoEntry | FsError::NotDirectory) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(Some(found))
+    }
+
     /// Returns the error messages of sources: paths and reasons.
     pub(crate) fn complaints(&self) -> Vec<(String, String)> {
         self.mounts.as_ref().map(|mounts| mounts.complaints()).unwrap_or_default()
@@ -154,7 +174,7 @@ impl<R: Rows> View<R> {
         format!("sandlite / sandlite rw,relatime 0 0\n{mounted}")
     }
 
-    /// Returns the metadata of a node as a guest sees it. A descriptor has none here: its process knows it.
+    /// Returns the metadata of a node as a guest sees it. Descriptors have none here; their process has it.
     pub(crate) fn attributes(&self, node: Node) -> Result<Stat, FsError> {
         match self.current(node) {
             Node::Row(ino) => self.rows.stat(ino).map(|row| self.of_row(row)),
@@ -325,6 +345,12 @@ impl<R: Rows> View<R> {
         }
     }
 
+    // The root's other name lists the files of the embedder, who did not create the directory for temporary files.
+    fn is_unused_tmp(&self, entry: &Entry) -> bool {
+        let is_empty = || self.all_entries(Node::Row(entry.ino), 0, 1).is_ok_and(|inside| inside.is_empty());
+        entry.name == TMP && entry.kind == FileType::Directory && self.is_row(entry.ino) && is_empty()
+    }
+
     /// Returns the names of a directory of rows, and of the fixed world if it is the root.
     pub(super) fn readdir_rows(&self, dir: u64, cookie: u64, limit: usize) -> Result<Vec<Entry>, FsError> {
         if dir != ROOT {
@@ -379,9 +405,9 @@ impl View<Transaction> {
         changes.unwrap_or_default()
     }
 
-    /// Returns the content of a row, regardless of the rules of this view: for the owner's own functions.
-    pub(crate) fn rows_content(&self, path: &str) -> Result<Vec<u8>, sqlite_fs::Error> {
-        self.rows.fs().read(path)
+    /// Returns the rows, regardless of the rules of this view: for the owner's own functions.
+    pub(crate) fn unguarded(&self) -> sqlite_fs::Fs<'_, Transaction> {
+        self.rows.fs()
     }
 
     /// Returns the run's transaction.
@@ -528,11 +554,15 @@ impl<R: Rows> Volume for View<R> {
             // An empty list means the end, so a page of only hidden names must not be empty.
             let Some(last) = entries.last() else { return Ok(entries) };
             cookie = last.cookie;
-            let seen: Vec<Entry> = match dir {
+            let mut seen: Vec<Entry> = match dir {
                 Node::Fixed(_) if self.restricts_commands() => entries.into_iter().filter(is_program).collect(),
                 Node::Row(_) | Node::Host(_) if self.hides() => self.visible(dir, entries)?,
-                _ => return Ok(entries),
+                _ if dir != ALIAS_NODE => return Ok(entries),
+                _ => entries,
             };
+            if dir == ALIAS_NODE {
+                seen.retain(|entry| !self.is_unused_tmp(entry));
+            }
             if !seen.is_empty() {
                 return Ok(seen);
             }

@@ -138,7 +138,7 @@ fn python(linker: &mut Linker<State>) -> wasmtime::Result<()> {
                 code = door::request(call, request, length, timeout, out)?;
                 Ok(())
             })?;
-            // Beyond every code that the guest knows: it raises its own error.
+            // Above all codes of the guest, which then raises its own error.
             Ok(if errno == 0 { code } else { 1_000 + errno })
         },
     )?;

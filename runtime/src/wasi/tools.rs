@@ -53,8 +53,8 @@ fn keep(call: &mut Call<'_>, answer: Vec<u8>, out: u32) -> Result<(), Fault> {
 
 /// Returns the list of tools, for a program or for a person.
 pub(super) fn listed(call: &mut Call<'_>, as_json: bool) -> Vec<u8> {
-    let tools = &call.state.job.tools;
-    let list = if as_json { tools.as_json() } else { tools.as_text() }.as_bytes().to_vec();
+    let job = &call.state.job;
+    let list = job.tools.list(as_json, |name| !job.view.denies(name)).into_bytes();
     call.charge_bytes(list.len());
     list
 }
@@ -68,7 +68,10 @@ pub(super) fn perform(call: &mut Call<'_>, name: &[u8], arguments: &[u8]) -> Res
     let is_recorded = call.state.job.is_recorded;
     let transaction = call.state.job.view.transaction();
     let id = history::begin_tool(transaction, (call.state.job.run, is_recorded), name, arguments).map_err(|_| Errno::IO)?;
-    let result = match call.state.job.tools.prepare(name, arguments) {
+    let job = &call.state.job;
+    // T-POL-06: however it is called.
+    let prepared = if job.view.denies(name) { Err(job.tools.unknown(name)) } else { job.tools.prepare(name, arguments) };
+    let result = match prepared {
         Ok(prepared) => run(call, prepared)?,
         Err(failure) => Err(failure),
     };
@@ -88,7 +91,8 @@ fn failed(Failure { kind, message }: &Failure) -> Vec<u8> {
 // The request in the words of a command line, if that was passed.
 fn in_words(call: &Call<'_>, name: &[u8], arguments: &[u8]) -> Option<Result<InWords, Failure>> {
     let (name, arguments) = (std::str::from_utf8(name).ok()?, std::str::from_utf8(arguments).ok()?);
-    call.state.job.tools.in_words(name, arguments)
+    let job = &call.state.job;
+    if job.view.denies(name) { None } else { job.tools.in_words(name, arguments) }
 }
 
 // A result that is a single string, without its quotes: programs in a pipeline read text, not JSON.

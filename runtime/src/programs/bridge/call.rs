@@ -93,7 +93,9 @@ fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(End
     }
     let words: Vec<String> = state.args.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let asked = asked(state, program, &words)?;
-    let Some(path) = bridge.program(&asked.program) else {
+    // T-POL-06: `host git` is `git`.
+    let granted = bridge.program(&asked.program).filter(|_| state.job.view.may_start(&asked.program));
+    let Some(path) = granted else {
         return Err(Stop::Complaint(NOT_GRANTED, format!("the host command `{}` is not granted", asked.program)));
     };
     let limits = state.job.meter.limits();
@@ -127,8 +129,20 @@ fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(End
     for path in &returned.skipped {
         say(state, &format!("{}: skipped `{path}`: not a file, directory or link\n", asked.program))?;
     }
-    let changes = json!({ "written": returned.written, "removed": returned.removed, "skipped": returned.skipped.len() });
-    Ok((meaning(status), json!({ "tree": asked.tree, "changes": changes })))
+    for refused in &returned.refused {
+        say(state, &format!("{}: {refused}\n", asked.program))?;
+    }
+    let changes = json!({
+        "written": returned.written,
+        "removed": returned.removed,
+        "skipped": returned.skipped.len(),
+        "refused": returned.refused.len(),
+    });
+    let ended = match meaning(status) {
+        Ended::Exit(0) if !returned.refused.is_empty() => Ended::Exit(FAILED),
+        ended => ended,
+    };
+    Ok((ended, json!({ "tree": asked.tree, "changes": changes })))
 }
 
 // `git …` works on the current directory, `host [-p PATH] git …` also on another.
@@ -263,7 +277,7 @@ fn pump(fd: u32, mut stream: Box<dyn Read + Send>, events: SyncSender<Next>, wai
                 Err(_) => Next::End,
             };
             let is_end = matches!(next, Next::End);
-            // After the process has ended, nobody receives this.
+            // After the process has ended, this is discarded.
             if events.send(next).is_err() || is_end {
                 return waiters.wake();
             }

@@ -35,9 +35,15 @@ const OWN_VARIABLES: [&str; 4] = ["PATH", "HOME", "PWD", "TMPDIR"];
 /// Limits outside the preset: open files, and no core dumps.
 const OPEN_FILES: u32 = 1024;
 
-/// Sets limits and executes the program. The words of the command line are arguments, never part of this text.
-const LIMITED: &str = "ulimit -c 0; ulimit -n \"$1\"; ulimit -t \"$2\"; ulimit -f \"$3\"; ulimit -d \"$4\"; \
-                       ulimit -u \"$5\" 2>/dev/null || ulimit -p \"$5\"; shift 5; exec \"$@\"";
+/// Closes descriptors that another program has passed to us, sets limits and executes the program with the caller's variables,
+/// which must not act before (`LD_PRELOAD`). The words of the command line are arguments, never part of this text.
+const LIMITED: &str = "for fd in /proc/$$/fd/*; do fd=${fd##*/}; \
+                       if [ \"$fd\" -gt 2 ] && [ \"$fd\" -lt \"$6\" ]; then eval \"exec $fd>&-\"; fi; done; \
+                       ulimit -c 0; ulimit -n \"$1\"; ulimit -t \"$2\"; ulimit -f \"$3\"; ulimit -d \"$4\"; \
+                       ulimit -u \"$5\" 2>/dev/null || ulimit -p \"$5\"; shift 6; exec /usr/bin/env -- \"$@\"";
+
+/// The first descriptor that a plain `sh` cannot close.
+const SH_DESCRIPTORS: u32 = 10;
 
 /// How long the jail may take to end after a request.
 const GONE: Duration = Duration::from_secs(5);
@@ -157,16 +163,16 @@ impl Tools {
     /// Starts a jail.
     pub(super) fn start(&self, prisoner: &Prisoner<'_>) -> Result<Jail, String> {
         let mut command = self.jail();
-        for variable in prisoner.env {
-            if let Some((name, value)) = variable.split_once('=').filter(|(name, _)| !OWN_VARIABLES.contains(name)) {
-                command.args(["--setenv", name, value]);
-            }
-        }
         let (mut info, sender) = std::io::pipe().map_err(|error| error.to_string())?;
         rustix::io::fcntl_setfd(&sender, FdFlags::empty()).map_err(|error| error.to_string())?;
         let sender_number = std::os::fd::AsRawFd::as_raw_fd(&sender).to_string();
         command.arg("--bind").arg(prisoner.tree).arg(prisoner.place);
-        command.args(["--chdir", prisoner.cwd, "--info-fd", &sender_number, "--", "/bin/sh", "-c", LIMITED, "sh"]);
+        command.args(["--chdir", prisoner.cwd, "--info-fd", &sender_number, "--"]);
+        let bash = find("bash").ok();
+        // With this option, its limits have the units of `sh`.
+        let posix = bash.is_some().then_some("--posix");
+        command.arg(bash.as_deref().unwrap_or(Path::new("/bin/sh"))).args(posix).args(["-c", LIMITED, "sh"]);
+        let descriptors = if bash.is_some() { u32::MAX } else { SH_DESCRIPTORS };
         let limits = prisoner.limits;
         // In units of 512 bytes and of 1 024.
         let numbers = [
@@ -175,8 +181,13 @@ impl Tools {
             limits.file.0 / 512,
             limits.memory.0 / 1024,
             u64::from(limits.processes),
+            u64::from(descriptors),
         ];
-        command.args(numbers.map(|number| number.to_string())).arg(prisoner.program).args(prisoner.args);
+        let is_given = |variable: &&String| {
+            variable.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !OWN_VARIABLES.contains(&name))
+        };
+        command.args(numbers.map(|number| number.to_string())).args(prisoner.env.iter().filter(is_given));
+        command.arg(prisoner.program).args(prisoner.args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|error| format!("cannot start bubblewrap: {error}"))?;
         drop(sender);

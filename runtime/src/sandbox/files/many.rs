@@ -63,10 +63,10 @@ impl Content {
     /// Writes everything to a file, piece by piece, creating missing parent directories.
     pub(in crate::sandbox) fn write(mut self, view: &View<Transaction>, limits: &Limits, path: &str) -> Result<u64, Error> {
         let fs = view.fs();
-        let room = Room::of(view, limits, path)?;
-        self.admit(path, room)?;
         fs.create_parents(path)?;
         let (file, _) = fs.create(path)?;
+        let room = Room::of(view, limits)?;
+        self.admit(path, room)?;
         let announced = self.bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(PIECE);
         let mut buffer = vec![0; announced.clamp(1, PIECE)];
         let mut offset = 0;
@@ -106,12 +106,10 @@ struct Room {
 }
 
 impl Room {
-    /// Returns the remaining space in a run after the file at `path`, if any, is replaced.
-    fn of(view: &View<Transaction>, limits: &Limits, path: &str) -> Result<Self, Error> {
-        let used = view.transaction().used().map_err(sqlite_fs::Error::from)?.bytes;
-        let replaced = view.fs().metadata(path).ok().filter(sqlite_fs::Stat::is_file).map_or(0, |stat| stat.size);
-        let left = limits.disk.0.saturating_sub(used.saturating_sub(replaced));
-        Ok(Self { file: limits.file, disk: limits.disk, left })
+    /// Returns the remaining space in a run; the file that is written is empty already.
+    fn of(view: &View<Transaction>, limits: &Limits) -> Result<Self, Error> {
+        let used = view.transaction().file_bytes().map_err(sqlite_fs::Error::from)?;
+        Ok(Self { file: limits.file, disk: limits.disk, left: limits.disk.0.saturating_sub(used) })
     }
 
     fn admit(self, path: &str, bytes: u64) -> Result<(), Error> {

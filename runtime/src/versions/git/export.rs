@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use git::{Id, Kind, Mode, NewRepository, PackWriter, Packed, Reference, Tag, encode_tree, is_dot_git, reference_name};
+use git::{
+    Id, Kind, Mode, NewRepository, PackWriter, Packed, Reference, Tag, encode_tree, is_dot_git, is_dot_gitmodules, reference_name,
+};
 use sqlite_fs::path::{Last, Tree as _};
 use sqlite_fs::{ChangeKind, FileType, FsError, Reader, Step, Version, VersionKind, Volume as _};
 
@@ -351,7 +353,7 @@ impl Export<'_> {
         if self.checkpoints { Ok(()) } else { self.tag(&labels) }
     }
 
-    // What the newest checkpoint of these names says, and when it was made.
+    // The message and the time of the newest checkpoint with one of these names.
     fn said(&self, labels: &[String]) -> Result<Option<(String, i64)>, Error> {
         let named = self.versions.checkpoints()?.into_iter().filter(|known| labels.contains(&known.name));
         let newest = named.max_by_key(|known| known.time);
@@ -371,8 +373,10 @@ impl Export<'_> {
                     known == name || known.starts_with(&format!("{name}/")) || name.starts_with(&format!("{known}/"))
                 })
             };
-            let name = (1..).map(|n| if n == 1 { base.clone() } else { format!("{base}-{n}") }).find(|name| !is_taken(name));
-            let name = name.unwrap_or(base);
+            // A number at the end does not help a name below that of another tag.
+            let flat = base.replace('/', "-");
+            let numbered = (2..).map(|n| format!("{flat}-{n}"));
+            let name = [base, flat.clone()].into_iter().chain(numbered).find(|name| !is_taken(name)).unwrap_or_default();
             let known = self.versions.checkpoints()?.into_iter().find(|known| known.name == *label);
             let message = known.as_ref().and_then(|known| known.message.clone()).filter(|message| !message.trim().is_empty());
             let (id, peeled) = match message {
@@ -432,14 +436,10 @@ impl Export<'_> {
     // Updates one path to its state in a version.
     fn read_one(&mut self, view: &View<Reader>, path: &str, old: Option<&View<Reader>>) -> Result<(), Error> {
         let Some(relative) = self.relative(path) else { return Ok(()) };
-        let (node, kind) = match view.find(ROOT_NODE, path, Last::NoFollow) {
-            // The fixed world is in every sandbox.
-            Ok((node @ Node::Row(_), kind)) => (node, kind),
-            Ok(_) | Err(FsError::NoEntry | FsError::NotDirectory) => {
-                self.root.put(&relative, None);
-                return Ok(());
-            }
-            Err(source) => return Err(failed(path)(source)),
+        // Not through a link that replaced a directory. The fixed world is in every sandbox.
+        let Some((node @ Node::Row(_), kind)) = view.find_listed(path).map_err(failed(path))? else {
+            self.root.put(&relative, None);
+            return Ok(());
         };
         if relative.split('/').any(is_dot_git) {
             self.skip(path);
@@ -447,6 +447,10 @@ impl Export<'_> {
         }
         let child = match kind {
             FileType::Directory => Some(Child::Directory(Box::default())),
+            FileType::Symlink if name_of(path).is_some_and(is_dot_gitmodules) => {
+                self.skip(path);
+                None
+            }
             FileType::Symlink => {
                 let target = view.readlink(node).map_err(failed(path))?;
                 Some(Child::Leaf(Mode::Link, self.pack.add(Kind::Blob, target.as_bytes())?))

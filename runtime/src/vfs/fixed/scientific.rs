@@ -21,7 +21,7 @@ impl Part {
         Self { file: Arc::clone(file), start, length }
     }
 
-    /// How many bytes there are.
+    /// Returns how many bytes there are.
     pub(super) fn len(&self) -> u64 {
         self.length
     }

@@ -54,8 +54,8 @@ impl Table {
             return id;
         }
         let id = StateId::try_from(self.states.len()).unwrap_or(StateId::MAX);
-        self.ids.insert(state.clone(), id);
-        self.states.push(Arc::new(rules.prepare(state)));
+        self.states.push(rules.prepared(&state));
+        self.ids.insert(state, id);
         id
     }
 
@@ -83,8 +83,7 @@ pub(crate) struct Guard {
 impl Guard {
     /// Creates the rules of a view on these rows.
     pub(crate) fn new<R: Rows>(rules: Arc<Rules>, rows: &R) -> Result<Self, FsError> {
-        let mut table = Table::default();
-        table.intern(&rules, rules.root().clone());
+        let mut table = Table { states: vec![Arc::clone(rules.root())], ..Table::default() };
         table.nodes.insert(ROOT_NODE, Known { class: Class::FREE, state: ROOT_STATE });
         let has_links = rules.has_paths() && rows.has_links()?;
         Ok(Self { rules, has_links, table: Mutex::new(table) })
@@ -109,6 +108,11 @@ impl<R: Rows> View<R> {
     /// Returns whether a program with this name may be started.
     pub(crate) fn may_start(&self, name: &str) -> bool {
         self.guard.as_deref().is_none_or(|guard| guard.rules.may_start(name))
+    }
+
+    /// Returns whether a policy denies a tool with this name, which is a program that can also be called in other ways.
+    pub(crate) fn denies(&self, name: &str) -> bool {
+        self.guard.as_deref().is_some_and(|guard| guard.rules.denies(name))
     }
 
     /// Returns whether programs are restricted.
@@ -157,7 +161,7 @@ impl<R: Rows> View<R> {
             }
             class.access = Access::Read;
         }
-        let below = if is_directory { table.intern(&guard.rules, guard.rules.enter(&state.state, name)) } else { ROOT_STATE };
+        let below = if is_directory { table.intern(&guard.rules, guard.rules.enter(&state, name)) } else { ROOT_STATE };
         let known = Known { class, state: below };
         table.remember(node, known);
         Ok(Some(known))
@@ -228,7 +232,7 @@ impl<R: Rows> View<R> {
     // All files that have several names, by walking all rows once.
     fn linked(&self, guard: &Guard) -> Result<HashMap<u64, Class>, FsError> {
         let mut found: HashMap<u64, (Class, bool)> = HashMap::new();
-        let root = guard.rules.prepare(guard.rules.root().clone());
+        let root = Arc::clone(guard.rules.root());
         let (mut bounds, mut open) = (Bounds::default(), vec![(ROOT, root, false, 0)]);
         bounds.enter(ROOT, 0)?;
         while let Some((dir, state, is_hidden, depth)) = open.pop() {
@@ -247,7 +251,7 @@ impl<R: Rows> View<R> {
                         FileType::Directory => {
                             bounds.enter(entry.ino, depth + 1)?;
                             let is_hidden = class.access == Access::Hidden && (is_hidden || !at.is_passage);
-                            let below = guard.rules.prepare(guard.rules.enter(&state.state, &entry.name));
+                            let below = guard.rules.prepared(&guard.rules.enter(&state, &entry.name));
                             open.push((entry.ino, below, is_hidden, depth + 1));
                         }
                         FileType::File => {
@@ -369,7 +373,7 @@ impl View<Transaction> {
             let state = |dir: Node, name: &str| -> Result<State, FsError> {
                 let above = self.state_of(guard, dir)?;
                 let state = guard.table().state(above).ok_or(FsError::Damaged)?;
-                Ok(guard.rules.enter(&state.state, name))
+                Ok(guard.rules.enter(&state, name))
             };
             let (old, new) = (state(from.parent, old_name)?, state(to.parent, new_name)?);
             self.class_at(from.parent, old_name)? == target && guard.rules.is_same_below(&old, &new)

@@ -4,7 +4,8 @@
 //! progress, and which decided last. Two directories with equal states have equal rules below them, so one can be moved to the
 //! place of the other. Knows nothing about nodes; `guard.rs` maps nodes to states.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use globset::{GlobBuilder, GlobMatcher};
 use presets::{Access, Policy};
@@ -86,6 +87,12 @@ pub(crate) struct Class {
     labels: u64,
 }
 
+impl Default for Class {
+    fn default() -> Self {
+        Self::FREE
+    }
+}
+
 impl Class {
     /// The class of paths without a matching rule.
     pub(crate) const FREE: Self = Self { access: Access::Write, labels: 0 };
@@ -110,7 +117,7 @@ pub(crate) struct State {
 }
 
 /// A state, prepared for the names of its directory: most of them match no rule, which is detected at once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Prepared {
     /// The state.
     pub(crate) state: State,
@@ -120,6 +127,10 @@ pub(crate) struct Prepared {
     patterns: Vec<(u16, u16)>,
     /// The class of names without a rule.
     class: Class,
+    /// The names for which a rule has a component of its own, if no rule has a pattern here: below all others the same rules apply.
+    named: Option<HashSet<Box<str>>>,
+    /// The state of directories with other names.
+    below_others: OnceLock<State>,
 }
 
 /// The result for a name.
@@ -130,6 +141,19 @@ pub(crate) struct Found {
     /// Whether it is hidden, but leads to a path that a later rule shows.
     pub(crate) is_passage: bool,
 }
+
+/// Names of the same program: denying one of them denies all (T-POL-06).
+const SAME_PROGRAMS: [&[&str]; 6] = [
+    &["[", "test"],
+    &["awk", "gawk", "mawk", "nawk"],
+    &["bash", "sh"],
+    &["dir", "ls", "vdir"],
+    &["egrep", "fgrep", "grep"],
+    PYTHON,
+];
+
+/// The names of Python, which programs and this library start by different ones: allowing one of them allows all.
+const PYTHON: &[&str] = &["python", "python3", "python3.14", "python3.15"];
 
 /// The programs that may be started.
 #[derive(Debug)]
@@ -143,10 +167,15 @@ struct Commands {
 pub(crate) struct Rules {
     rules: Vec<Compiled>,
     layers: usize,
-    root: State,
+    root: Arc<Prepared>,
+    /// States of directories, prepared once for all views.
+    prepared: Mutex<HashMap<State, Arc<Prepared>>>,
     hides: bool,
     commands: Vec<Commands>,
 }
+
+/// Maximum number of states that are prepared for all views.
+const PREPARED_MAX: usize = 1024;
 
 impl Rules {
     /// Compiles policies for a viewer, or for no viewer, in which case labels hide nothing. Returns `None` if they restrict
@@ -177,8 +206,8 @@ impl Rules {
         commands.retain(|commands| commands.allowed.is_some() || !commands.denied.is_empty());
         let hides = |rule: &Compiled| rule.access == Some(Access::Hidden) || rule.label.is_some_and(|label| !label.is_seen);
         let hides = rules.iter().any(hides);
-        let mut compiled = Self { rules, layers, root: State::default(), hides, commands };
-        compiled.root = compiled.at_root();
+        let mut compiled = Self { rules, layers, root: Arc::default(), prepared: Mutex::default(), hides, commands };
+        compiled.root = Arc::new(compiled.prepare(compiled.at_root()));
         Ok(Some(compiled))
     }
 
@@ -199,7 +228,7 @@ impl Rules {
     }
 
     /// Returns the state of the root directory.
-    pub(crate) fn root(&self) -> &State {
+    pub(crate) fn root(&self) -> &Arc<Prepared> {
         &self.root
     }
 
@@ -215,8 +244,14 @@ impl Rules {
 
     /// Returns whether a program with this name may be started.
     pub(crate) fn may_start(&self, name: &str) -> bool {
-        let is_in = |list: &[String]| list.iter().any(|own| own == name);
-        self.commands.iter().all(|commands| commands.allowed.as_deref().is_none_or(is_in) && !is_in(&commands.denied))
+        let is_allowed =
+            |list: &[String]| list.iter().any(|own| own == name || (PYTHON.contains(&name) && PYTHON.contains(&own.as_str())));
+        self.commands.iter().all(|commands| commands.allowed.as_deref().is_none_or(is_allowed)) && !self.denies(name)
+    }
+
+    /// Returns whether a policy denies this name, which then may not be called in another way either.
+    pub(crate) fn denies(&self, name: &str) -> bool {
+        self.commands.iter().any(|commands| commands.denied.iter().any(|own| is_same_program(own, name)))
     }
 
     /// Returns whether programs are restricted.
@@ -224,10 +259,33 @@ impl Rules {
         !self.commands.is_empty()
     }
 
-    /// Prepares a state for the names of its directory.
-    pub(crate) fn prepare(&self, state: State) -> Prepared {
-        let mut prepared = Prepared { class: self.class(&state.inherited), names: HashMap::new(), patterns: Vec::new(), state };
+    /// Returns a state that is prepared for the names of its directory.
+    pub(crate) fn prepared(&self, state: &State) -> Arc<Prepared> {
+        let mut known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(prepared) = known.get(state) {
+            return Arc::clone(prepared);
+        }
+        if known.len() >= PREPARED_MAX {
+            known.clear();
+        }
+        let prepared = Arc::new(self.prepare(state.clone()));
+        known.insert(state.clone(), Arc::clone(&prepared));
+        prepared
+    }
+
+    fn prepare(&self, state: State) -> Prepared {
+        let class = self.class(&state.inherited);
+        let mut prepared = Prepared { class, named: Some(HashSet::new()), state, ..Prepared::default() };
         for &(number, position) in &prepared.state.active {
+            match self.component(number, position) {
+                Some((_, Component::Name(name))) => {
+                    if let Some(named) = &mut prepared.named {
+                        named.insert(name.clone());
+                    }
+                }
+                Some((_, Component::Pattern(_))) => prepared.named = None,
+                _ => {}
+            }
             match self.component(number, position) {
                 Some((rule, _)) if usize::from(position) + 1 < rule.components.len() => {}
                 Some((_, Component::Name(name))) => prepared.names.entry(name.clone()).or_default().push(number),
@@ -294,7 +352,16 @@ impl Rules {
     }
 
     /// Returns the state of a subdirectory.
-    pub(crate) fn enter(&self, state: &State, name: &str) -> State {
+    pub(crate) fn enter(&self, directory: &Prepared, name: &str) -> State {
+        match &directory.named {
+            Some(named) if !named.contains(name) => {
+                directory.below_others.get_or_init(|| self.state_below(&directory.state, name)).clone()
+            }
+            _ => self.state_below(&directory.state, name),
+        }
+    }
+
+    fn state_below(&self, state: &State, name: &str) -> State {
         let mut below = State { active: Vec::new(), inherited: state.inherited };
         for &(number, position) in &state.active {
             let Some((rule, component)) = self.component(number, position) else { continue };
@@ -364,7 +431,7 @@ impl Rules {
 
     /// Returns the class of an absolute path, if no part of it is hidden.
     pub(crate) fn of_path(&self, path: &str) -> Class {
-        let mut state = self.prepare(self.root.clone());
+        let mut state = Arc::clone(&self.root);
         let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
         while let Some(name) = names.next() {
             let found = self.at(&state, name);
@@ -372,7 +439,7 @@ impl Rules {
             if is_last || (found.class.access == Access::Hidden && !found.is_passage) {
                 return found.class;
             }
-            state = self.prepare(self.enter(&state.state, name));
+            state = self.prepared(&self.enter(&state, name));
         }
         Class::FREE
     }
@@ -385,6 +452,10 @@ impl Rules {
         let rule = self.rule(number)?;
         Some((rule, rule.components.get(usize::from(position))?))
     }
+}
+
+fn is_same_program(one: &str, other: &str) -> bool {
+    one == other || SAME_PROGRAMS.iter().any(|names| names.contains(&one) && names.contains(&other))
 }
 
 // The last matching rule decides.
@@ -509,9 +580,9 @@ mod tests {
     fn below_a_hidden_directory_only_literal_paths_of_later_rules_are_visible() {
         check(&[("/**", HIDE), ("/work/src/**", WRITE)], &[("/work/src/a", Write), ("/work/other", Hidden), ("/etc", Hidden)]);
         let rules = compiled(&[("/**", HIDE), ("/work/src/**", WRITE)]);
-        let root = |rules: &Rules| rules.prepare(rules.root().clone());
+        let root = |rules: &Rules| Arc::clone(rules.root());
         assert!(rules.at(&root(&rules), "work").is_passage && !rules.at(&root(&rules), "home").is_passage);
-        let work = rules.prepare(rules.enter(rules.root(), "work"));
+        let work = rules.prepared(&rules.enter(rules.root(), "work"));
         assert!(rules.at(&work, "src").is_passage && !rules.at(&work, "other").is_passage);
         // Not through a pattern, and not by an earlier rule.
         let rules = compiled(&[("/**", HIDE), ("/**/public", READ)]);
@@ -548,7 +619,9 @@ mod tests {
     fn equal_states_have_equal_rules_below() {
         let rules = compiled(&[("/secret/**", HIDE), ("/**/.env", HIDE), ("/work/log", APPEND)]);
         let state = |path: &str| {
-            path.split('/').filter(|name| !name.is_empty()).fold(rules.root().clone(), |state, name| rules.enter(&state, name))
+            let names = path.split('/').filter(|name| !name.is_empty());
+            let found = names.fold(Arc::clone(rules.root()), |state, name| rules.prepared(&rules.enter(&state, name)));
+            found.state.clone()
         };
         assert_eq!(state("/a/b"), state("/c"));
         assert_ne!(state("/a"), state("/secret"));
@@ -563,6 +636,23 @@ mod tests {
         let other = Policy { denied_commands: vec!["rm".to_owned()], ..Policy::default() };
         let rules = Rules::compile([&one, &other], None).unwrap().unwrap();
         assert_eq!(["cat", "rm", "ls"].map(|name| rules.may_start(name)), [true, false, false]);
+    }
+
+    // T-POL-06.
+    #[test]
+    fn a_denied_program_cannot_be_started_by_another_of_its_names() {
+        let policy = Policy { denied_commands: ["python3", "bash"].map(str::to_owned).into(), ..Policy::default() };
+        let rules = Rules::compile([&policy], None).unwrap().unwrap();
+        let names = ["python", "python3.14", "sh", "bash", "pip", "ls"];
+        assert_eq!(names.map(|name| rules.may_start(name)), [false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn python_is_allowed_by_any_of_its_names() {
+        let policy = Policy { allowed_commands: Some(["python", "ls"].map(str::to_owned).into()), ..Policy::default() };
+        let rules = Rules::compile([&policy], None).unwrap().unwrap();
+        let names = ["python", "python3", "python3.14", "ls", "dir", "bash"];
+        assert_eq!(names.map(|name| rules.may_start(name)), [true, true, true, true, false, false]);
     }
 
     #[test]

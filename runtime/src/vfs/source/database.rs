@@ -7,10 +7,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::{Value, json};
 use sqlite_fs::path::Tree as _;
 use sqlite_fs::{Database, FileType, FsError, ROOT, Reader, Stat, Volume as _};
 
-use super::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
+use super::{Moving, NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat, State};
+use crate::{Error, versions};
 
 /// Maximum number of cached paths per view; then the cache is cleared.
 const KNOWN_MAX: usize = 65_536;
@@ -28,24 +30,39 @@ impl DatabaseSource {
         Self { database, version: Mutex::new(version) }
     }
 
-    /// Returns the same, moved independently.
-    pub(crate) fn for_another(&self) -> Self {
-        Self::new(self.database.clone(), self.version())
-    }
-
-    /// Returns the database.
-    pub(crate) fn base(&self) -> &Database {
-        &self.database
-    }
-
-    /// Returns the shown version; `None`: always the newest.
-    pub(crate) fn version(&self) -> Option<i64> {
+    // The shown version; `None`: always the newest.
+    fn version(&self) -> Option<i64> {
         *self.version.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Shows another version from the next view on.
-    pub(crate) fn move_to(&self, version: i64) {
-        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+impl Moving for DatabaseSource {
+    fn shown(&self) -> Option<State> {
+        self.version().map(State::Version)
+    }
+
+    fn resolve(&self, name: Option<&str>) -> Result<(State, Value), Error> {
+        let version = versions::resolve(&self.database.reader()?, name.unwrap_or("HEAD"))?;
+        Ok((State::Version(version.number), json!({ "version": version.number, "time": version.time })))
+    }
+
+    fn open_at(&self, state: State, context: SourceContext) -> Result<Option<Box<dyn SourceFiles>>, Error> {
+        let State::Version(number) = state else { return Ok(None) };
+        match self.database.reader_at(number) {
+            Ok(reader) => Ok(Some(DatabaseFiles::open(reader, context)?)),
+            Err(sqlite_fs::Error::NoVersion { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn move_to(&self, state: State) {
+        if let State::Version(number) = state {
+            *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
+        }
+    }
+
+    fn for_another(&self) -> Arc<dyn Source> {
+        Arc::new(Self::new(self.database.clone(), self.version()))
     }
 }
 
@@ -60,7 +77,7 @@ impl Source for DatabaseSource {
         if self.version().is_some() { "past" } else { "database" }
     }
 
-    fn as_database(&self) -> Option<&DatabaseSource> {
+    fn as_moving(&self) -> Option<&dyn Moving> {
         Some(self)
     }
 
@@ -69,14 +86,11 @@ impl Source for DatabaseSource {
             None => self.database.reader(),
             Some(version) => self.database.reader_at(version),
         };
-        let stops = context.clone();
-        match reader.and_then(|reader| reader.hold(move || stops.is_over())) {
-            Ok(reader) => Ok(Box::new(DatabaseFiles(Mutex::new(Held { reader, known: HashMap::new(), places: HashMap::new() })))),
-            Err(error) => {
-                context.complain("", &format!("cannot read the mounted database: {error}"));
-                Err(error.fs_error().unwrap_or(FsError::Io))
-            }
-        }
+        let opened = reader.and_then(|reader| DatabaseFiles::open(reader, context.clone()));
+        opened.map_err(|error| {
+            context.complain("", &format!("cannot read the mounted database: {error}"));
+            error.fs_error().unwrap_or(FsError::Io)
+        })
     }
 }
 
@@ -91,6 +105,11 @@ struct Held {
 }
 
 impl DatabaseFiles {
+    fn open(reader: Reader, context: SourceContext) -> Result<Box<dyn SourceFiles>, sqlite_fs::Error> {
+        let reader = reader.hold(move || context.is_over())?;
+        Ok(Box::new(Self(Mutex::new(Held { reader, known: HashMap::new(), places: HashMap::new() }))))
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,17 +1,19 @@
 //! A commit of a git repository as a source: its files, without a checkout.
 //!
-//! A commit never changes, so cached data stays valid for all views. The repository is untrusted: names, sizes and work are
+//! A commit never changes, so cached data stays valid for all views; an overlay stays on one until it is moved. The repository is untrusted: names, sizes and work are
 //! limited when it is read (the crate `git`), and damage is an error of that file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use git::{Bounds, Id, Mode, Repository, TreeEntry};
+use serde_json::{Value, json};
 use sqlite_fs::{FileType, FsError};
 
-use super::{NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat};
+use super::{Moving, NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat, State};
+use crate::Error;
 
 /// Maximum number of cached directory entries; then the cache is cleared.
 const KNOWN_MAX: usize = 200_000;
@@ -22,10 +24,21 @@ const FILE_BYTES: u64 = 256 << 20;
 
 type Directory = Arc<BTreeMap<String, TreeEntry>>;
 
-/// The files of one commit.
+/// A repository, and the commit whose files it shows.
 pub(crate) struct GitTree {
+    path: PathBuf,
+    /// The mounted reference.
+    reference: String,
+    largest: u64,
+    shown: Mutex<Arc<Tree>>,
+}
+
+/// The files of one commit.
+struct Tree {
     repository: Arc<Repository>,
-    tree: Id,
+    commit: Id,
+    /// `None` if the commit no longer exists.
+    root: Option<Id>,
     /// Nanoseconds since 1970: the time of every file.
     time: i64,
     known: Mutex<Known>,
@@ -42,12 +55,51 @@ struct Known {
 impl GitTree {
     /// Opens a repository and resolves the commit.
     pub(crate) fn open(path: &Path, reference: &str, largest: u64) -> Result<Self, git::Error> {
-        let bounds =
-            Bounds { object_bytes: largest.min(FILE_BYTES), total_bytes: VIEW_BYTES, entries: NAMES_MAX, ..Bounds::default() };
-        let repository = Repository::open(path, bounds)?;
-        let commit = repository.commit(repository.resolve(reference)?)?;
-        let time = commit.committer.seconds.clamp(0, i64::MAX / 2_000_000_000).saturating_mul(1_000_000_000);
-        Ok(Self { repository: Arc::new(repository), tree: commit.tree, time, known: Mutex::default() })
+        let tree = Tree::named(open(path, largest)?, reference)?;
+        Ok(Self { path: path.to_owned(), reference: reference.to_owned(), largest, shown: Mutex::new(Arc::new(tree)) })
+    }
+
+    /// Returns the shown commit.
+    pub(crate) fn commit(&self) -> Id {
+        self.tree().commit
+    }
+
+    /// Returns the data by which a commit is found when the sandbox is opened again.
+    pub(crate) fn record(commit: Id) -> Value {
+        json!({ "commit": commit.to_string() })
+    }
+
+    /// Returns whether the mounted reference always denotes the same commit: the name of a commit, or a tag.
+    pub(crate) fn is_fixed(&self) -> bool {
+        let tree = self.tree();
+        let is_tag = || tree.repository.resolve(&format!("refs/tags/{}", self.reference)).is_ok();
+        tree.commit.to_string().starts_with(&self.reference.to_lowercase()) || is_tag()
+    }
+
+    fn tree(&self) -> Arc<Tree> {
+        Arc::clone(&self.shown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn open(path: &Path, largest: u64) -> Result<Arc<Repository>, git::Error> {
+    let bounds =
+        Bounds { object_bytes: largest.min(FILE_BYTES), total_bytes: VIEW_BYTES, entries: NAMES_MAX, ..Bounds::default() };
+    Repository::open(path, bounds).map(Arc::new)
+}
+
+impl Tree {
+    fn named(repository: Arc<Repository>, reference: &str) -> Result<Self, git::Error> {
+        let commit = repository.resolve(reference)?;
+        Self::at(repository, commit)
+    }
+
+    fn at(repository: Arc<Repository>, commit: Id) -> Result<Self, git::Error> {
+        let (root, time) = match repository.commit(commit) {
+            Ok(found) => (Some(found.tree), found.committer.seconds.clamp(0, i64::MAX / 2_000_000_000)),
+            Err(git::Error::Missing(_)) => (None, 0),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { repository, commit, root, time: time.saturating_mul(1_000_000_000), known: Mutex::default() })
     }
 
     fn directory(&self, id: Id) -> Result<Directory, git::Error> {
@@ -66,14 +118,14 @@ impl GitTree {
         Ok(directory)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for GitTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GitTree").field("path", &self.repository.path()).field("tree", &self.tree).finish_non_exhaustive()
+        f.debug_struct("GitTree").field("path", &self.path).field("commit", &self.commit()).finish_non_exhaustive()
     }
 }
 
@@ -82,25 +134,78 @@ impl Source for GitTree {
         "git"
     }
 
+    fn as_moving(&self) -> Option<&dyn Moving> {
+        Some(self)
+    }
+
     fn open(self: Arc<Self>, context: SourceContext) -> Result<Box<dyn SourceFiles>, FsError> {
-        self.repository.refill();
-        // A large file is cached for one view, not for the lifetime of a sandbox.
-        self.known().last = None;
-        Ok(Box::new(GitFiles { tree: self, context }))
+        let tree = self.tree();
+        let commit = tree.commit;
+        GitFiles::open(tree, context.clone()).ok_or_else(|| {
+            context.complain("", &format!("commit {commit} is no longer in the mounted git repository"));
+            FsError::Io
+        })
+    }
+}
+
+impl Moving for GitTree {
+    fn shown(&self) -> Option<State> {
+        Some(State::Commit(self.commit()))
+    }
+
+    fn resolve(&self, name: Option<&str>) -> Result<(State, Value), Error> {
+        // Opened again, because it may have new packs.
+        let commit = open(&self.path, self.largest)?.resolve(name.unwrap_or(&self.reference))?;
+        Ok((State::Commit(commit), Self::record(commit)))
+    }
+
+    fn open_at(&self, state: State, context: SourceContext) -> Result<Option<Box<dyn SourceFiles>>, Error> {
+        let State::Commit(commit) = state else { return Ok(None) };
+        let tree = Tree::at(open(&self.path, self.largest)?, commit)?;
+        Ok(GitFiles::open(Arc::new(tree), context))
+    }
+
+    fn move_to(&self, state: State) {
+        let State::Commit(commit) = state else { return };
+        // Without the repository, nothing can be read.
+        let tree = open(&self.path, self.largest).and_then(|repository| Tree::at(repository, commit));
+        let tree = tree.unwrap_or_else(|_| Tree {
+            repository: Arc::clone(&self.tree().repository),
+            commit,
+            root: None,
+            time: 0,
+            known: Mutex::default(),
+        });
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(tree);
+    }
+
+    fn for_another(&self) -> Arc<dyn Source> {
+        let Self { path, reference, largest, .. } = self;
+        Arc::new(Self { path: path.clone(), reference: reference.clone(), largest: *largest, shown: Mutex::new(self.tree()) })
     }
 }
 
 struct GitFiles {
-    tree: Arc<GitTree>,
+    tree: Arc<Tree>,
+    root: Id,
     context: SourceContext,
 }
 
 impl GitFiles {
+    // `None` if the commit no longer exists.
+    fn open(tree: Arc<Tree>, context: SourceContext) -> Option<Box<dyn SourceFiles>> {
+        tree.repository.refill();
+        // A large file is cached for one view, not for the lifetime of a sandbox.
+        tree.known().last = None;
+        let root = tree.root?;
+        Some(Box::new(Self { tree, root, context }))
+    }
+
     // Reconstructing objects may take long, depending on the repository.
     fn work<T: Send + 'static>(
         &self,
         path: &str,
-        work: impl FnOnce(&GitTree) -> Result<T, git::Error> + Send + 'static,
+        work: impl FnOnce(&Tree) -> Result<T, git::Error> + Send + 'static,
     ) -> Result<T, FsError> {
         let tree = Arc::clone(&self.tree);
         self.context.wait(move || work(&tree))?.map_err(|error| {
@@ -118,7 +223,7 @@ impl GitFiles {
     }
 
     fn find(&self, path: &str) -> Result<(Mode, Id), FsError> {
-        let mut found = (Mode::Directory, self.tree.tree);
+        let mut found = (Mode::Directory, self.root);
         for name in path.split('/').filter(|name| !name.is_empty()) {
             if found.0 != Mode::Directory {
                 return Err(if found.0 == Mode::Submodule { FsError::NoEntry } else { FsError::NotDirectory });

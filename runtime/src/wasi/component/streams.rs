@@ -90,7 +90,7 @@ pub(super) fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-// A stream that ended or whose reader is gone is closed; every other failure is an error that the component can look at.
+// A stream that ended or has no reader is closed; every other failure is an error that the component can inspect.
 fn streamed<T>(call: &mut Call<'_>, body: impl FnOnce(&mut Call<'_>) -> Result<T, Fault>) -> Streamed<T> {
     match body(call) {
         Ok(value) => Ok(Ok(value)),
