@@ -60,6 +60,9 @@ pub enum Error {
     /// Only one of the certificate and its key is named.
     #[error("cannot use {0}: TLS needs both")]
     HalfTls(&'static str),
+    /// Settings contradict each other.
+    #[error("invalid settings: {0}")]
+    Setting(String),
     /// The data directory of a server cannot be used.
     #[error("cannot use the data directory `{}`", path.display())]
     Data {

@@ -16,7 +16,7 @@ use axum::body::Body;
 use axum::extract::{Extension, State};
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Collected, Full, Limited};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
@@ -30,6 +30,8 @@ pub use key::Key;
 pub(crate) use key::random_hex;
 use sessions::Sessions;
 
+/// The only tenant.
+const OWNER: &str = "";
 /// The header with the session ID.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 
@@ -130,7 +132,7 @@ impl Server {
 
     async fn admit(&self, request: Request<Body>, place: &Place) -> Result<Answer, Refusal> {
         self.guard.check(&request)?;
-        if !place.admit() {
+        if !place.admit(OWNER) {
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too many connections"));
         }
         let session = sessions::named_in(request.headers())?;
@@ -166,15 +168,27 @@ impl Server {
         // Reserved before the protocol sees the request, and issued only if it was an initialize request (T-NET-03).
         let begun = if message.is_initialize() { Some(self.sessions.reserve()?) } else { None };
         let mut answer = self.protocol.handle(Request::from_parts(parts, Full::new(bytes))).await.map(Body::new);
-        if let Some(begun) = begun
-            && answer.status().is_success()
-            && let Ok(value) = HeaderValue::from_str(begun.id())
-        {
-            answer.headers_mut().insert(SESSION_HEADER, value);
-            begun.keep();
+        if let Some(begun) = begun {
+            let is_begun;
+            (answer, is_begun) = succeeded(answer).await;
+            if is_begun && let Ok(value) = HeaderValue::from_str(begun.id()) {
+                answer.headers_mut().insert(SESSION_HEADER, value);
+                begun.keep();
+            }
         }
         Ok(answer)
     }
+}
+
+// Whether a response has the result of its request. The protocol returns status 200 for a failed one, too.
+async fn succeeded(answer: Answer) -> (Answer, bool) {
+    let (parts, body) = answer.into_parts();
+    let Ok(body) = Limited::new(body, LARGEST).collect().await.map(Collected::to_bytes) else {
+        return (plain(StatusCode::INTERNAL_SERVER_ERROR, "the response cannot be read"), false);
+    };
+    let message: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let is_result = parts.status == StatusCode::OK && message["result"].is_object();
+    (Response::from_parts(parts, Body::from(body)), is_result)
 }
 
 /// A rejected request.

@@ -6,6 +6,7 @@ mod patient;
 mod places;
 mod tls;
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +16,9 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::Error;
@@ -30,6 +32,11 @@ const HEADER_BYTES: usize = 64 << 10;
 pub(crate) const REFUSAL_TIME: Duration = Duration::from_millis(20);
 /// Delay after a failed `accept`: most likely out of descriptors, and other connections have to end first.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
+/// How long a client that was refused may go on sending before its connection is closed, and how long it may pause.
+const LAST_BYTES: Duration = Duration::from_secs(30);
+const LAST_PAUSE: Duration = Duration::from_secs(2);
+/// How often to check whether all connections have ended.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Timeouts for clients.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +65,28 @@ pub(crate) struct Listener {
     places: Places,
     times: Times,
     tls: Option<Tls>,
+    connections: Connections,
+}
+
+/// The open connections. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Connections {
+    ending: CancellationToken,
+    /// One reference per connection, one of the listener and one of each caller.
+    open: Arc<()>,
+}
+
+impl Connections {
+    /// Closes each connection when its response was sent, and waits for them for a limited time. The listener has ended before.
+    pub(crate) async fn finish(&self, time: Duration) {
+        self.ending.cancel();
+        let ended = async {
+            while Arc::strong_count(&self.open) > 1 {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let _ = tokio::time::timeout(time, ended).await;
+    }
 }
 
 impl Listener {
@@ -66,12 +95,17 @@ impl Listener {
         let failed = |source| Error::Listen { address, source };
         let socket = TcpListener::bind(address).await.map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
-        Ok(Self { socket, address, places, times, tls })
+        Ok(Self { socket, address, places, times, tls, connections: Connections::default() })
     }
 
     /// Returns the address with the port that was taken.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the connections that it serves.
+    pub(crate) fn connections(&self) -> Connections {
+        self.connections.clone()
     }
 
     /// Serves connections forever.
@@ -83,19 +117,26 @@ impl Listener {
             };
             let _ = stream.set_nodelay(true);
             let place = Arc::new(self.places.enter(address.ip()));
-            tokio::spawn(connection(stream, router.clone(), place, self.times, self.tls.clone()));
+            tokio::spawn(connection(stream, router.clone(), place, self.times, self.tls.clone(), self.connections.clone()));
         }
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, place: Arc<Place>, times: Times, tls: Option<Tls>) {
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    place: Arc<Place>,
+    times: Times,
+    tls: Option<Tls>,
+    connections: Connections,
+) {
     let stream = Patient::new(stream, times.write);
     let served = async {
         match tls {
-            None => requests(stream, router, &place, times).await,
+            None => requests(stream, router, &place, times, &connections.ending).await,
             Some(tls) => {
                 if let Some(stream) = tls.accept(stream).await {
-                    requests(stream, router, &place, times).await;
+                    requests(stream, router, &place, times, &connections.ending).await;
                 }
             }
         }
@@ -113,18 +154,48 @@ async fn connection(stream: TcpStream, router: Router, place: Arc<Place>, times:
     }
 }
 
-async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router, place: &Arc<Place>, times: Times) {
+async fn requests(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    router: Router,
+    place: &Arc<Place>,
+    times: Times,
+    ending: &CancellationToken,
+) {
     let answer = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(place));
-        router.clone().call(request)
+        Box::pin(router.clone().call(request))
     });
-    let connection = hyper::server::conn::http1::Builder::new()
+    let mut connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(times.idle)
         .max_buf_size(HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), answer);
+    let served = tokio::select! {
+        served = poll_fn(|context| connection.poll_without_shutdown(context)) => served,
+        () = ending.cancelled() => {
+            std::pin::Pin::new(&mut connection).graceful_shutdown();
+            poll_fn(|context| connection.poll_without_shutdown(context)).await
+        }
+    };
     // A connection that breaks is its client's loss alone.
-    let _ = connection.await;
+    if served.is_err() {
+        return;
+    }
+    let mut stream = connection.into_parts().io.into_inner();
+    if stream.shutdown().await.is_ok() {
+        tokio::select! {
+            () = read_rest(stream) => {}
+            () = tokio::time::sleep(LAST_BYTES) => {}
+            () = ending.cancelled() => {}
+        }
+    }
+}
+
+// Reads what a client still sends, such as the rest of a body that was refused: if bytes are left unread, the system resets the
+// connection, and the client loses the response.
+async fn read_rest(mut stream: impl AsyncRead + Unpin) {
+    let mut unread = vec![0; 16 << 10];
+    while let Ok(Ok(1..)) = tokio::time::timeout(LAST_PAUSE, stream.read(&mut unread)).await {}
 }
 
 /// Starts the threads of a server.

@@ -99,7 +99,7 @@ impl Service {
     /// Returns the skills that are separate tools.
     fn skill_tools(&self) -> Vec<ToolSpec> {
         let skills = self.skills().filter(|_| self.0.skill_tools);
-        skills.and_then(|skills| skills::actions::tools(skills, tools::SKILL_PREFIX).ok()).unwrap_or_default()
+        skills.and_then(|skills| skills::actions::tools(skills, tools::SKILL_PREFIX, None).ok()).unwrap_or_default()
     }
 
     fn running(&self) -> &Running {
@@ -114,6 +114,11 @@ impl Service {
     /// Cancels a request of an HTTP session, as requested by the client's `notifications/cancelled`.
     pub(crate) fn cancel(&self, session: &str, request: &str) {
         self.0.running.cancel(session, request);
+    }
+
+    /// Waits until nothing is running.
+    pub(crate) async fn idle(&self) {
+        self.0.running.idle().await;
     }
 
     /// Cancels everything that is running and waits briefly for its history rows.

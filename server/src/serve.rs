@@ -3,9 +3,10 @@
 //! Connections are those of [`listener`](crate::listener), which bounds their times and places. The order of a request:
 //! [`requests`] (host, origin, id, log), [`auth`] (key, tenant, role, rate, audit), its route, [`admission`] (turn), a thread.
 
-mod admission;
+pub(crate) mod admission;
 mod app;
 mod auth;
+mod bodies;
 mod catalog;
 mod clock;
 mod config;
@@ -15,23 +16,26 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod operate;
+mod path;
 mod problem;
 mod requests;
 mod sandboxes;
+mod shares;
 mod skillbox;
 mod traces;
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use runtime::Host;
+use runtime::{Host, Sandbox};
 
 use crate::Error;
 use crate::http::Hosts;
-use crate::listener::{Listener, Places, Times, Tls, threads, told_to_end};
+use crate::listener::{Listener, Places, Times, threads, told_to_end};
 use app::App;
 use catalog::{Catalog, NewKey};
 use problem::Problem;
@@ -43,6 +47,8 @@ pub use traces::Collector;
 
 /// The tenant of a server that has no other.
 const DEFAULT_TENANT: &str = "default";
+/// How long responses may take to be sent when the server stops and its runs have ended.
+const LAST_RESPONSES: Duration = Duration::from_secs(2);
 
 /// What a server reports while it runs.
 pub struct Reports {
@@ -62,23 +68,18 @@ pub struct Reports {
 /// name is given.
 pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> {
     let address = config.listen;
-    if !address.ip().is_loopback() && config.hosts.is_empty() {
-        return Err(Error::NotLoopback(address));
-    }
-    let tls = match (&config.tls_cert, &config.tls_key) {
-        (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key)?),
-        (None, None) => None,
-        (Some(_), None) => return Err(Error::HalfTls("`tls-cert` without `tls-key`")),
-        (None, Some(_)) => return Err(Error::HalfTls("`tls-key` without `tls-cert`")),
-    };
+    config.check()?;
+    let tls = config.tls()?;
     let hosts = Arc::new(Hosts::new(&config.hosts, config.scheme()));
     problem::log_faults(config.log, Arc::clone(&reports.line));
     let app = App::new(config, host)?;
+    let _lock = app::lock(&app.config().data)?;
     let key = first_key(&app)?;
     app.recover()?;
     let threads = threads()?;
     let result = threads.block_on(async {
         let listener = Listener::bind(address, Places::for_many(), Times::default(), tls).await?;
+        let connections = listener.connections();
         (reports.ready)(listener.address(), key);
         app.start_traces();
         let router = router(Door { app: app.clone(), hosts, line: reports.line });
@@ -89,6 +90,7 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
             () = told_to_end() => {}
         }
         app.stop().await;
+        connections.finish(LAST_RESPONSES).await;
         app.traces().finish().await;
         Ok(())
     });
@@ -103,6 +105,7 @@ fn router(door: Door) -> Router {
         .merge(skillbox::routes())
         .merge(sandboxes::routes())
         .layer(from_fn_with_state(app.clone(), idempotency::once))
+        .layer(from_fn_with_state(app.clone(), bodies::counted))
         .layer(from_fn_with_state(app.clone(), auth::require));
     Router::new()
         .nest("/v1", v1)
@@ -126,7 +129,8 @@ fn first_key(app: &App) -> Result<Option<String>, Error> {
         NewKey { tenant: DEFAULT_TENANT.to_owned(), role: Role::Admin, view: None, name: "first".to_owned(), lifetime: None };
     match &app.config().first_key {
         Some(given) => {
-            if app.catalog().find_key(given)?.is_none() {
+            // A key that was revoked stays revoked.
+            if !app.catalog().knows_key(given)? {
                 app.catalog().create_key(&new, Some(given))?;
             }
             Ok(None)
@@ -154,16 +158,20 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// Returns an error if the catalog cannot be changed.
+    /// Returns an error if the view is invalid or the catalog cannot be changed.
     pub fn create(
         &self,
         tenant: &str,
         role: Role,
         view: Option<String>,
         name: &str,
-        lifetime: Option<std::time::Duration>,
+        lifetime: Option<Duration>,
         given: Option<&str>,
     ) -> Result<(String, String), Error> {
+        if let Some(view) = &view {
+            let checked = sandboxes::check_view(Sandbox::builder(), view);
+            checked.map_err(|error| Error::Setting(format!("the view of the key: {error}")))?;
+        }
         let new = NewKey { tenant: tenant.to_owned(), role, view, name: name.to_owned(), lifetime };
         Ok(self.0.create_key(&new, given)?)
     }

@@ -100,4 +100,22 @@ mod tests {
         assert_eq!(cancelled("\"a\"").as_deref(), Some("a"));
         assert_eq!(cancelled("{}"), None);
     }
+
+    // T-NET-01: a page can send other types without asking first, and the library's own check is only the second.
+    // T-NET-04: bodies that are too large, or stop.
+    #[tokio::test]
+    async fn only_json_of_a_bounded_size_that_comes_in_time_is_read() {
+        let short = Duration::from_millis(20);
+        let read = |kind: &'static str, body: Body| async move {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, http::HeaderValue::from_static(kind))]);
+            read(&headers, body, short).await.map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
+        };
+        assert_eq!(read("application/json; charset=utf-8", Body::from("{}")).await, 200);
+        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp", ""] {
+            assert_eq!(read(kind, Body::from("{}")).await, 415, "{kind}");
+        }
+        assert_eq!(read("application/json", Body::from(vec![b' '; LARGEST + 1])).await, 413);
+        let stopped = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        assert_eq!(read("application/json", Body::from_stream(stopped)).await, 408);
+    }
 }

@@ -20,7 +20,7 @@ pub(super) struct Guard {
     origins: Vec<String>,
 }
 
-/// The host names that are answered to.
+/// The accepted host names.
 pub(crate) struct Hosts {
     names: Vec<String>,
     scheme: Scheme,
@@ -35,7 +35,7 @@ impl Hosts {
 
     // A page that rebinds its own name to this machine still sends that name. A request that names its host in the first line, as one to a
     // proxy does, means that host: both must be the same, and ours.
-    /// Whether a request names one of them, and no other.
+    /// Returns whether a request names one of them, and no other.
     pub(crate) fn serves(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(host) = only(headers, &HOST) else { return false };
         let Ok(authority) = host.parse::<Authority>() else { return false };

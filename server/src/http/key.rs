@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_key_is_none() {
+    fn a_short_key_is_rejected() {
         assert_eq!(Key::new("secret"), None);
         assert!(Key::new(&"k".repeat(32)).is_some());
     }

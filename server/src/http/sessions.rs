@@ -37,8 +37,12 @@ fn unknown() -> Refusal {
 
 impl Sessions {
     fn known(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.known_at(Instant::now())
+    }
+
+    fn known_at(&self, now: Instant) -> MutexGuard<'_, HashMap<String, Instant>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, last| last.elapsed() < IDLE);
+        known.retain(|_, last| now.saturating_duration_since(*last) < IDLE);
         known
     }
 
@@ -90,7 +94,7 @@ mod tests {
 
     // T-NET-03.
     #[test]
-    fn only_numbers_that_were_given_out_are_sessions() {
+    fn only_issued_ids_are_sessions() {
         let sessions = Sessions::default();
         let reserved = sessions.reserve().unwrap();
         let id = reserved.id().to_owned();
@@ -104,7 +108,36 @@ mod tests {
 
     // T-NET-03.
     #[test]
-    fn the_table_of_sessions_does_not_grow_without_end() {
+    fn a_session_ends_when_it_is_idle() {
+        let sessions = Sessions::default();
+        let reserved = sessions.reserve().unwrap();
+        let id = reserved.id().to_owned();
+        reserved.keep();
+        assert!(sessions.known_at(Instant::now() + IDLE - Duration::from_secs(60)).contains_key(&id));
+        assert!(!sessions.known_at(Instant::now() + IDLE).contains_key(&id));
+        assert!(sessions.touch(&id).is_err());
+    }
+
+    // T-NET-03.
+    #[test]
+    fn the_session_that_was_idle_longest_makes_room() {
+        let sessions = Sessions::default();
+        let ids: Vec<String> = (0..MOST)
+            .map(|_| {
+                let reserved = sessions.reserve().unwrap();
+                let id = reserved.id().to_owned();
+                reserved.keep();
+                id
+            })
+            .collect();
+        sessions.touch(&ids[0]).unwrap();
+        sessions.reserve().unwrap().keep();
+        assert!(sessions.touch(&ids[0]).is_ok() && sessions.touch(&ids[1]).is_err());
+    }
+
+    // T-NET-03.
+    #[test]
+    fn the_table_of_sessions_is_bounded() {
         let sessions = Sessions::default();
         for _ in 0..MOST + 10 {
             sessions.reserve().unwrap().keep();

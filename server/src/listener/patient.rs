@@ -67,3 +67,30 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         self.timed(cx, shut)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    // T-NET-08.
+    #[tokio::test]
+    async fn a_peer_that_reads_slowly_is_waited_for_and_one_that_does_not_read_is_cut() {
+        let patience = Duration::from_millis(500);
+        let (ours, mut theirs) = tokio::io::duplex(16);
+        let mut ours = Patient::new(ours, patience);
+        // Longer than the patience in all, and each step much shorter.
+        let reading = async {
+            for _ in 0..40 {
+                tokio::time::sleep(Duration::from_millis(15)).await;
+                theirs.read_exact(&mut [0; 16]).await.unwrap();
+            }
+        };
+        let (written, ()) = futures_util::future::join(ours.write_all(&[0; 640]), reading).await;
+        assert!(written.is_ok());
+        let stuck = tokio::time::timeout(Duration::from_secs(60), ours.write_all(&[0; 64])).await;
+        assert_eq!(stuck.map(|written| written.map_err(|error| error.kind())), Ok(Err(io::ErrorKind::TimedOut)));
+        drop(theirs);
+    }
+}

@@ -18,6 +18,8 @@ const KNOWN: usize = 64;
 
 /// The same where many clients are expected.
 const KNOWN_OF_MANY: usize = 4096;
+/// Maximum number of them that one tenant has.
+const KNOWN_OF_TENANT: usize = 1024;
 
 /// All connections.
 #[derive(Clone)]
@@ -25,10 +27,13 @@ pub(crate) struct Places(Arc<Mutex<Table>>);
 
 struct Table {
     most_known: usize,
+    most_of_tenant: usize,
     last: u64,
     /// In order of arrival.
     strangers: BTreeMap<u64, Stranger>,
     known: usize,
+    /// Those of `known` by their tenants.
+    of_tenant: HashMap<String, usize>,
 }
 
 struct Stranger {
@@ -44,26 +49,28 @@ pub(crate) struct Place {
     evicted: CancellationToken,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum State {
     Stranger,
-    Known,
+    /// Authenticated, first as this tenant.
+    Known(String),
 }
 
 impl Default for Places {
     fn default() -> Self {
-        Self::new(KNOWN)
+        Self::new(KNOWN, KNOWN)
     }
 }
 
 impl Places {
-    fn new(most_known: usize) -> Self {
-        Self(Arc::new(Mutex::new(Table { most_known, last: 0, strangers: BTreeMap::new(), known: 0 })))
+    fn new(most_known: usize, most_of_tenant: usize) -> Self {
+        let (strangers, of_tenant) = (BTreeMap::new(), HashMap::new());
+        Self(Arc::new(Mutex::new(Table { most_known, most_of_tenant, last: 0, strangers, known: 0, of_tenant })))
     }
 
     /// Places for the clients of many tenants.
     pub(crate) fn for_many() -> Self {
-        Self::new(KNOWN_OF_MANY)
+        Self::new(KNOWN_OF_MANY, KNOWN_OF_TENANT)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -108,22 +115,24 @@ impl Place {
 
     /// Returns whether this connection is authenticated.
     pub(crate) fn is_known(&self) -> bool {
-        *self.state() == State::Known
+        matches!(*self.state(), State::Known(_))
     }
 
-    /// Moves an authenticated connection to its own slots. Returns `false` if all of them are in use.
-    pub(crate) fn admit(&self) -> bool {
+    /// Moves an authenticated connection to its own slots. Returns `false` if all of them, or all that the tenant may have, are in use.
+    pub(crate) fn admit(&self, tenant: &str) -> bool {
         let mut state = self.state();
-        if *state == State::Known {
+        if matches!(*state, State::Known(_)) {
             return true;
         }
         let mut table = self.places.table();
-        if table.known >= table.most_known {
+        let own = table.of_tenant.get(tenant).copied().unwrap_or(0);
+        if table.known >= table.most_known || own >= table.most_of_tenant {
             return false;
         }
         table.known += 1;
+        table.of_tenant.insert(tenant.to_owned(), own + 1);
         table.strangers.remove(&self.number);
-        *state = State::Known;
+        *state = State::Known(tenant.to_owned());
         true
     }
 
@@ -136,9 +145,15 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut table = self.places.table();
-        match *self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.get_mut().unwrap_or_else(PoisonError::into_inner) {
             State::Stranger => drop(table.strangers.remove(&self.number)),
-            State::Known => table.known -= 1,
+            State::Known(tenant) => {
+                table.known -= 1;
+                match table.of_tenant.get_mut(tenant) {
+                    Some(count) if *count > 1 => *count -= 1,
+                    _ => drop(table.of_tenant.remove(tenant)),
+                }
+            }
         }
     }
 }
@@ -184,15 +199,36 @@ mod tests {
     fn a_connection_that_has_shown_the_key_is_never_pushed_out() {
         let places = Places::default();
         let client = places.enter(ONE);
-        assert!(!client.is_known() && client.admit() && client.is_known() && client.admit());
+        assert!(!client.is_known() && client.admit("a") && client.is_known() && client.admit("a"));
         let many: Vec<Place> = (0..500).map(|_| places.enter(ONE)).collect();
         assert!(!is_evicted(&client));
-        let known: Vec<&Place> = many.iter().rev().take(KNOWN).filter(|place| place.admit()).collect();
+        let known: Vec<&Place> = many.iter().rev().take(KNOWN).filter(|place| place.admit("a")).collect();
         assert_eq!(known.len(), KNOWN - 1, "one place is taken");
         drop(client);
-        assert!(places.enter(ONE).admit());
+        assert!(places.enter(ONE).admit("a"));
         drop(many);
         let table = places.table();
         assert_eq!((table.known, table.strangers.len()), (0, 0));
+    }
+
+    // T-NET-08.
+    #[test]
+    fn one_tenant_leaves_connections_to_the_others() {
+        let places = Places::new(4, 2);
+        let own: Vec<Place> = (0..3).map(|_| places.enter(ONE)).collect();
+        assert_eq!(own.iter().map(|place| place.admit("a")).collect::<Vec<_>>(), [true, true, false]);
+        let others: Vec<Place> = ["b", "b", "b", "c"]
+            .into_iter()
+            .map(|tenant| {
+                let place = places.enter(other(1));
+                place.admit(tenant);
+                place
+            })
+            .collect();
+        assert_eq!(others.iter().map(Place::is_known).collect::<Vec<_>>(), [true, true, false, false], "four are all there are");
+        drop(own);
+        assert!(places.enter(ONE).admit("a"));
+        drop(others);
+        assert!(places.table().of_tenant.is_empty());
     }
 }

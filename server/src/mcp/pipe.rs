@@ -24,6 +24,7 @@ const READ_BYTES: usize = 64 << 10;
 /// Buffer capacity kept for the next line.
 const KEPT_BYTES: usize = 64 << 10;
 
+const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const BUSY: i32 = -32000;
 
@@ -99,10 +100,10 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
                 Ok(Some(JsonRpcMessage::Request(request)))
             }
             Ok(message) => Ok(Some(message)),
-            // Notifications and invalid input without an ID get no response.
+            // Notifications get no response.
             Err(_) if self.shape.id().is_none() && self.shape.method().is_some() => Ok(None),
             Err(error) if error.is_data() || self.shape.id().is_some() => Err((INVALID_REQUEST, "Invalid request")),
-            Err(_) => Ok(None),
+            Err(_) => Err((PARSE_ERROR, "Parse error: a message is one line of JSON")),
         }
     }
 }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_a_file_is_none() {
+    fn an_invalid_address_of_a_file_is_rejected() {
         for uri in ["file:///etc/passwd", "sandlite://host/x", "sandlite:///%zz", "sandlite:///%00", "sandlite:///%ff", ""] {
             assert_eq!(path_of(uri), None, "{uri}");
         }

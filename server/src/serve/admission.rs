@@ -2,22 +2,28 @@
 //!
 //! A tenant's first run starts at once, whatever others do. Its further runs take turns with those of others while a core is free, and are
 //! at most its share of the cores: all of them for one that is alone, half for one of two that were active in the last second. So a flood of
-//! one tenant waits in its own queue, and leaves another a core.
+//! one tenant waits in its own queue, and leaves another a core. A run that sleeps or waits for input rests: it uses no core, and counts
+//! only towards the total of its tenant and of the server.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use runtime::Cancel;
 use tokio::sync::oneshot;
+
+/// A run that used no fuel for this long rests: it sleeps, or waits for input.
+pub(crate) const REST: Duration = Duration::from_millis(100);
 
 /// What may run and wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Runs at a time.
     pub(crate) running: usize,
-    /// Runs at a time that are not the only one of their tenant: as many as there are cores.
+    /// Runs at a time that compute and are not the only one of their tenant: as many as there are cores.
     pub(crate) sharing: usize,
-    /// Runs of one tenant at a time.
+    /// Runs of one tenant at a time, including those that rest.
     pub(crate) running_of_tenant: usize,
     /// Requests of one tenant that wait.
     pub(crate) waiting_of_tenant: usize,
@@ -32,8 +38,10 @@ pub(crate) struct Admission(Arc<Mutex<Table>>);
 struct Table {
     room: Room,
     running: usize,
+    /// Those of `running` that use no core.
+    resting: usize,
     tenants: HashMap<String, Line>,
-    /// Tenants with somebody waiting, in the order of their turns.
+    /// Tenants with waiting requests, in the order of their turns.
     turns: VecDeque<String>,
     /// When tenants that are not active any more were looked for.
     looked: Instant,
@@ -43,6 +51,7 @@ struct Line {
     /// When its last run ended, or its last request came.
     used: Instant,
     running: usize,
+    resting: usize,
     waiting: VecDeque<oneshot::Sender<Turn>>,
 }
 
@@ -51,6 +60,7 @@ struct Line {
 pub(crate) struct Turn {
     admission: Admission,
     tenant: String,
+    is_resting: AtomicBool,
 }
 
 /// The tenant's queue is full.
@@ -68,6 +78,7 @@ impl Admission {
         Self(Arc::new(Mutex::new(Table {
             room,
             running: 0,
+            resting: 0,
             tenants: HashMap::new(),
             turns: VecDeque::new(),
             looked: Instant::now(),
@@ -99,7 +110,7 @@ impl Admission {
         receiver.await.map_err(|_| Full)
     }
 
-    /// How many run and how many wait.
+    /// Returns how many run and how many wait.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let table = self.table();
         (table.running, table.tenants.values().map(|line| line.waiting.len()).sum())
@@ -111,10 +122,10 @@ impl Admission {
         {
             let mut table = self.table();
             while let Some((tenant, sender)) = table.next() {
-                given.push((sender, Turn { admission: self.clone(), tenant }));
+                given.push((sender, Turn { admission: self.clone(), tenant, is_resting: AtomicBool::new(false) }));
             }
         }
-        // Outside the lock: a turn that nobody takes is dropped here, and comes back.
+        // Outside the lock: a turn that is not taken is dropped here, which returns it.
         for (sender, turn) in given {
             drop(sender.send(turn));
         }
@@ -123,12 +134,12 @@ impl Admission {
 
 impl Line {
     fn new() -> Self {
-        Self { used: Instant::now(), running: 0, waiting: VecDeque::new() }
+        Self { used: Instant::now(), running: 0, resting: 0, waiting: VecDeque::new() }
     }
 }
 
 impl Table {
-    // Runs that one tenant may have at a time, now.
+    // Computing runs that one tenant may have at a time, now.
     fn share(&mut self) -> usize {
         let now = Instant::now();
         if now.duration_since(self.looked) >= self.room.recent / 10 {
@@ -137,7 +148,7 @@ impl Table {
             self.tenants.retain(|_, line| line.running + line.waiting.len() > 0 || now.duration_since(line.used) < recent);
         }
         let of_each = self.room.sharing / self.tenants.len().max(1);
-        if self.running < self.room.sharing { of_each.min(self.room.running_of_tenant).max(1) } else { 1 }
+        if self.running - self.resting < self.room.sharing { of_each.max(1) } else { 1 }
     }
 
     // The next request that may run, counted as running.
@@ -149,7 +160,7 @@ impl Table {
         for _ in 0..self.turns.len() {
             let tenant = self.turns.pop_front()?;
             let line = self.tenants.get_mut(&tenant)?;
-            if line.running >= most {
+            if line.running - line.resting >= most || line.running >= self.room.running_of_tenant {
                 self.turns.push_back(tenant);
                 continue;
             }
@@ -165,13 +176,55 @@ impl Table {
     }
 }
 
+impl Turn {
+    /// Sets whether the run rests, so that another one can use its core.
+    pub(crate) fn set_resting(&self, is_resting: bool) {
+        {
+            let mut table = self.admission.table();
+            if self.is_resting.swap(is_resting, Ordering::Relaxed) == is_resting {
+                return;
+            }
+            let change = |count: &mut usize| if is_resting { *count += 1 } else { *count -= 1 };
+            change(&mut table.resting);
+            if let Some(line) = table.tenants.get_mut(&self.tenant) {
+                change(&mut line.resting);
+            }
+        }
+        self.admission.go_on();
+    }
+}
+
+/// Notices when a run rests. It does not keep the run's turn.
+pub(crate) struct Watch {
+    turn: Weak<Turn>,
+    cancel: Cancel,
+    spent: Option<u64>,
+}
+
+impl Watch {
+    pub(crate) fn new(turn: &Arc<Turn>, cancel: Cancel) -> Self {
+        Self { turn: Arc::downgrade(turn), cancel, spent: None }
+    }
+
+    /// Compares the fuel with that of the last call, [`REST`] ago.
+    pub(crate) fn look(&mut self) {
+        let before = std::mem::replace(&mut self.spent, self.cancel.fuel_spent());
+        if let Some(turn) = self.turn.upgrade() {
+            turn.set_resting(self.spent.is_some() && self.spent == before);
+        }
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
         {
             let mut table = self.admission.table();
+            let rested = usize::from(*self.is_resting.get_mut());
             table.running -= 1;
+            table.resting -= rested;
             if let Some(line) = table.tenants.get_mut(&self.tenant) {
                 line.running -= 1;
+                line.resting -= rested;
                 line.used = Instant::now();
             }
         }
@@ -224,6 +277,32 @@ mod tests {
             runs.push(alone.turn("one").await.unwrap());
         }
         assert!(futures_util::poll!(Box::pin(alone.turn("one"))).is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_run_that_rests_leaves_its_core_to_another_of_its_tenant() {
+        let recent = Duration::ZERO;
+        let admission = Admission::new(Room { running: 8, sharing: 2, running_of_tenant: 4, waiting_of_tenant: 100, recent });
+        let sleeping = [admission.turn("one").await.unwrap(), admission.turn("one").await.unwrap()];
+        let mut third = Box::pin(admission.turn("one"));
+        assert!(futures_util::poll!(&mut third).is_pending());
+        sleeping[0].set_resting(true);
+        let third = third.await.unwrap();
+        // It computes again: two compute, and no other may start.
+        sleeping[0].set_resting(false);
+        drop(third);
+        let mut fourth = Box::pin(admission.turn("one"));
+        assert!(futures_util::poll!(&mut fourth).is_pending());
+        sleeping.iter().for_each(|turn| turn.set_resting(true));
+        let others = [fourth.await.unwrap(), admission.turn("one").await.unwrap()];
+        others.iter().for_each(|turn| turn.set_resting(true));
+        // Resting runs count towards the total of their tenant.
+        let mut fifth = Box::pin(admission.turn("one"));
+        assert!(futures_util::poll!(&mut fifth).is_pending());
+        drop(sleeping);
+        drop(fifth.await.unwrap());
+        drop(others);
+        assert_eq!((admission.counts(), admission.table().resting), ((0, 0), 0));
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "directories of tenants are made here")]
 
 use std::collections::HashMap;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use runtime::{Cancel, Host};
 use skills::Skills;
 
-use super::admission::Admission;
+use super::admission::{Admission, REST, Watch};
 use super::auth::{Caller, Rates};
 use super::catalog::Catalog;
 use super::metrics::Metrics;
@@ -21,8 +22,12 @@ use super::skillbox;
 use super::traces::Traces;
 use super::{Config, Error};
 
-/// How often it is looked whether runs have ended when the server stops.
+/// How often a stopping server checks whether its runs have ended.
 const LOOK: Duration = Duration::from_millis(10);
+/// The file that a server locks in its data directory.
+const LOCK: &str = "server.lock";
+/// How long to wait for a server that is stopping.
+const PREDECESSOR: Duration = Duration::from_secs(5);
 
 /// The server's state. Clones share it.
 #[derive(Clone)]
@@ -54,14 +59,14 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    /// A directory of the tenant, created if it is missing.
+    /// Returns a directory of the tenant, created if it is missing.
     pub(crate) fn directory(&self, name: &str) -> Result<PathBuf, Problem> {
         let directory = self.directory.join(name);
         std::fs::create_dir_all(&directory)?;
         Ok(directory)
     }
 
-    /// The tenant's catalog of skills.
+    /// Returns the tenant's catalog of skills.
     pub(crate) fn skills(&self) -> &Skills {
         &self.skills
     }
@@ -114,7 +119,7 @@ impl App {
         self.0.traces.get_or_init(|| Traces::start(self.0.config.otlp.as_ref()));
     }
 
-    /// Where spans go; nowhere before the server listens.
+    /// Returns where spans go; nowhere before the server listens.
     pub(crate) fn traces(&self) -> Traces {
         self.0.traces.get().cloned().unwrap_or_default()
     }
@@ -127,24 +132,24 @@ impl App {
         &self.0.rates
     }
 
-    /// The sandboxes that are open.
+    /// Returns the sandboxes that are open.
     pub(crate) fn opened(&self) -> &Opened {
         &self.0.opened
     }
 
-    /// What Skillbox's routes know while the server runs.
+    /// Returns what Skillbox's routes know while the server runs.
     pub(super) fn skillbox(&self) -> &skillbox::State {
         &self.0.skillbox
     }
 
-    /// The tenant of a name, which the catalog knows from then on.
+    /// Returns the tenant of a name, and adds it to the catalog if it is new.
     pub(crate) fn tenant(&self, name: &str) -> Result<Arc<Tenant>, Problem> {
         if let Some(tenant) = self.tenants().get(name) {
             return Ok(Arc::clone(tenant));
         }
         let directory = self.0.config.data.join("tenants").join(self.0.catalog.tenant_directory(name)?);
         let catalog = skills::Catalog::open(&directory.join("skills"))?;
-        let skills = Skills::new(catalog, &self.0.host, self.0.config.limits.clone());
+        let skills = Skills::with_bounds(catalog, &self.0.host, self.0.config.limits.clone(), self.0.config.bounds);
         let tenant = Arc::new(Tenant { name: name.to_owned(), directory, skills });
         Ok(Arc::clone(self.tenants().entry(name.to_owned()).or_insert(tenant)))
     }
@@ -175,7 +180,7 @@ impl App {
         done
     }
 
-    /// The same for a run that continues when nobody waits for it.
+    /// Returns the same for a run in the background.
     pub(crate) async fn run_detached<T: Send + 'static>(
         &self,
         tenant: &str,
@@ -187,21 +192,23 @@ impl App {
         let turn = self.0.admission.turn(tenant).await;
         let queued = began.elapsed();
         let turn = turn.map_err(|_| Problem::limited("too many requests of this tenant are waiting", 1))?;
-        if self.0.is_stopping.load(Ordering::Relaxed) {
-            return Err(Problem {
-                retry_after: Some(5),
-                ..Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping")
-            });
-        }
-        let running = self.register(cancel);
+        self.require_running()?;
+        let running = self.register(cancel.clone());
         let app = self.clone();
-        let task = tokio::task::spawn_blocking(move || {
+        let turn = Arc::new(turn);
+        let mut watch = Watch::new(&turn, cancel);
+        let mut task = tokio::task::spawn_blocking(move || {
             let done = work(&app);
             // Both belong to the work, not to the request: a request that is dropped gives no place back before the work has ended.
             drop((turn, running));
             done
         });
-        let done = task.await.unwrap_or_else(|_| Err(aborted()));
+        let done = loop {
+            match tokio::time::timeout(REST, &mut task).await {
+                Ok(done) => break done.unwrap_or_else(|_| Err(aborted())),
+                Err(_) => watch.look(),
+            }
+        };
         if span.is_some() {
             let queued = u64::try_from(queued.as_micros()).unwrap_or(u64::MAX);
             let attributes: [(&str, serde_json::Value); 2] =
@@ -209,6 +216,15 @@ impl App {
             traces.end(span, "run", done.is_err(), &attributes);
         }
         done
+    }
+
+    /// Refuses what would begin while the server stops.
+    pub(crate) fn require_running(&self) -> Result<(), Problem> {
+        if !self.0.is_stopping.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let stopping = Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping");
+        Err(Problem { retry_after: Some(5), ..stopping })
     }
 
     fn register(&self, cancel: Cancel) -> Registered {
@@ -226,11 +242,20 @@ impl App {
         self.0.is_stopping.store(true, Ordering::Relaxed);
         let _ = tokio::time::timeout(self.0.config.grace, self.idle()).await;
         self.running().values().for_each(Cancel::kill);
-        let _ = tokio::time::timeout(Duration::from_secs(5), self.idle()).await;
+        let _ = tokio::time::timeout(Duration::from_secs(5), async {
+            for service in self.0.opened.services() {
+                service.stop().await;
+            }
+            self.idle().await;
+        })
+        .await;
         self.0.opened.close_all();
     }
 
     async fn idle(&self) {
+        for service in self.0.opened.services() {
+            service.idle().await;
+        }
         while !self.running().is_empty() {
             tokio::time::sleep(LOOK).await;
         }
@@ -241,7 +266,7 @@ impl App {
         blake3::keyed_hash(&self.0.secret, text.as_bytes()).to_hex().to_string()
     }
 
-    /// Whether a signature is that of a text, compared in constant time.
+    /// Returns whether a signature is that of a text, compared in constant time.
     pub(crate) fn is_signed(&self, text: &str, signature: &str) -> bool {
         blake3::Hash::from_hex(signature).is_ok_and(|hash| hash == blake3::keyed_hash(&self.0.secret, text.as_bytes()))
     }
@@ -258,6 +283,21 @@ pub(super) fn make_private(directory: &Path) -> std::io::Result<()> {
         return Ok(());
     }
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// Locks a data directory until the file is dropped: a second server would report the runs of the first as interrupted.
+pub(super) fn lock(data: &Path) -> Result<File, Error> {
+    let failed = |source| Error::Data { path: data.to_owned(), source };
+    let file = File::options().create(true).truncate(false).write(true).open(data.join(LOCK)).map_err(failed)?;
+    let until = Instant::now() + PREDECESSOR;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::park_timeout(LOOK),
+            Err(TryLockError::WouldBlock) => return Err(failed(std::io::Error::other("another server uses it"))),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+    }
 }
 
 struct Registered {

@@ -7,20 +7,24 @@ use std::time::{Duration, Instant};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::Method;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{HeaderMap, Method};
 use runtime::actions::Permission;
 
 use super::app::App;
 use super::catalog::Role;
 use super::problem::Problem;
-use super::requests::RequestId;
+use super::requests::{RequestId, WholePath};
 use crate::http::only;
 use crate::listener::{Place, REFUSAL_TIME};
 
-/// Keys whose rate is remembered.
+/// Tenants whose rate is remembered.
 const MOST_RATES: usize = 10_000;
+/// Longest path in the audit log.
+const LONGEST_PATH: usize = 512;
+/// The status of a change in the audit log whose client closed the connection before the response.
+const CLIENT_GONE: u16 = 499;
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -31,6 +35,13 @@ pub(crate) struct Caller {
     pub(crate) key: String,
     /// The principal with labels that the caller sees sandboxes as.
     pub(crate) view: Option<String>,
+}
+
+/// Who asked, for the line of a request in the log.
+#[derive(Clone, Debug)]
+pub(super) struct Who {
+    pub(super) tenant: String,
+    pub(super) key: String,
 }
 
 impl Caller {
@@ -56,7 +67,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(Problem::unauthorized)
+        parts.extensions.get::<Self>().cloned().ok_or_else(Problem::no_key)
     }
 }
 
@@ -72,45 +83,85 @@ pub(super) async fn require(State(app): State<App>, mut request: Request, next: 
         }
     };
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    let noted = changes.then(|| (request.method().clone(), request.uri().path().to_owned()));
-    let id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
-    request.extensions_mut().insert(caller.clone());
+    let change = changes.then(|| Change::new(&app, &caller, &request));
+    let who = Who { tenant: caller.tenant.clone(), key: caller.key.clone() };
+    request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
-    if let Some((method, path)) = noted {
-        let status = response.status().as_u16();
-        let row = app.blocking(move |app| {
-            let path = runtime::actions::shortened(path, 512);
-            Ok(app.catalog().audit(&caller.tenant, [&caller.key, method.as_str(), &path, &id], status)?)
-        });
+    if let Some(change) = change
         // What cannot be noted is not acknowledged.
-        if let Err(problem) = row.await {
-            response = problem.into_response();
-        }
+        && let Err(problem) = change.note(response.status().as_u16()).await
+    {
+        response = problem.into_response();
     }
+    response.extensions_mut().insert(who);
     response
+}
+
+/// A request that changes something. It is noted in the audit log even if its client does not wait for the response.
+struct Change {
+    app: App,
+    tenant: String,
+    /// The key, the method, the path and the request; `None` once they are noted.
+    row: Option<[String; 4]>,
+}
+
+impl Change {
+    fn new(app: &App, caller: &Caller, request: &Request) -> Self {
+        let id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+        let path = request.extensions().get::<WholePath>().map(|path| path.0.clone()).unwrap_or_default();
+        let path = runtime::actions::shortened(path, LONGEST_PATH);
+        let row = [caller.key.clone(), request.method().as_str().to_owned(), path, id];
+        Self { app: app.clone(), tenant: caller.tenant.clone(), row: Some(row) }
+    }
+
+    async fn note(mut self, status: u16) -> Result<(), Problem> {
+        let Some(row) = self.row.take() else { return Ok(()) };
+        let tenant = self.tenant.clone();
+        self.app.blocking(move |app| Ok(app.catalog().audit(&tenant, row.each_ref().map(String::as_str), status)?)).await
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        let Some(row) = self.row.take() else { return };
+        let (app, tenant) = (self.app.clone(), std::mem::take(&mut self.tenant));
+        tokio::task::spawn_blocking(move || app.catalog().audit(&tenant, row.each_ref().map(String::as_str), CLIENT_GONE));
+    }
+}
+
+// The key that a request shows.
+fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
+    if headers.get(AUTHORIZATION).is_none_or(http::HeaderValue::is_empty) {
+        return Err(Problem::no_key());
+    }
+    let shown = only(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
+    match shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) {
+        None => Err(Problem::unauthorized("Authorization header must use Bearer scheme")),
+        Some((_, key)) if key.trim().is_empty() => Err(Problem::unauthorized("empty bearer token")),
+        Some((_, key)) => Ok(key.trim()),
+    }
 }
 
 fn admit(app: &App, request: &Request) -> Result<Caller, Problem> {
     let headers = request.headers();
-    let shown = only(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
-    let shown = shown.filter(|(scheme, key)| scheme.eq_ignore_ascii_case("bearer") && !key.trim().is_empty());
-    let (_, text) = shown.ok_or_else(Problem::unauthorized)?;
-    let key = app.catalog().find_key(text.trim())?.ok_or_else(Problem::unauthorized)?;
+    let key = app.catalog().find_key(shown_key(headers)?)?;
+    let key = key.ok_or_else(|| Problem::unauthorized("invalid or revoked API key"))?;
     if let Some(named) = headers.get("x-tenant-id")
+        && !named.is_empty()
         && named.as_bytes() != key.tenant.as_bytes()
     {
-        return Err(Problem::forbidden("the key belongs to another tenant than X-Tenant-ID names"));
+        return Err(Problem::forbidden("X-Tenant-ID header does not match the API key's tenant"));
     }
     if let Some(place) = request.extensions().get::<Arc<Place>>()
-        && !place.admit()
+        && !place.admit(&key.tenant)
     {
         return Err(Problem { retry_after: Some(1), ..Problem::limited("too many connections at a time", 1) });
     }
-    app.rates().take(&key.id)?;
+    app.rates().take(&key.tenant)?;
     Ok(Caller { tenant: key.tenant, role: key.role, key: key.id, view: key.view })
 }
 
-/// How often each key may ask: a bucket that fills by the second.
+/// How often each tenant may ask, with all its keys together: a bucket that fills by the second.
 pub(super) struct Rates {
     per_second: f64,
     buckets: Mutex<HashMap<String, (f64, Instant)>>,
@@ -121,17 +172,17 @@ impl Rates {
         Self { per_second: f64::from(per_second.max(1)), buckets: Mutex::default() }
     }
 
-    fn take(&self, key: &str) -> Result<(), Problem> {
+    fn take(&self, tenant: &str) -> Result<(), Problem> {
         let now = Instant::now();
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MOST_RATES {
             buckets.retain(|_, (_, at)| now.duration_since(*at) < Duration::from_secs(60));
         }
-        let (left, at) = buckets.entry(key.to_owned()).or_insert((self.per_second, now));
+        let (left, at) = buckets.entry(tenant.to_owned()).or_insert((self.per_second, now));
         *left = (*left + now.duration_since(*at).as_secs_f64() * self.per_second).min(self.per_second);
         *at = now;
         if *left < 1.0 {
-            return Err(Problem::limited(format!("more than {} requests in a second", self.per_second), 1));
+            return Err(Problem::limited(format!("more than {} requests of this tenant in a second", self.per_second), 1));
         }
         *left -= 1.0;
         Ok(())
@@ -143,12 +194,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_asks_too_often_is_refused_and_others_are_not() {
+    fn a_tenant_that_asks_too_often_is_refused_and_others_are_not() {
         let rates = Rates::new(3);
         assert!((0..3).all(|_| rates.take("a").is_ok()));
         let refused = rates.take("a").unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (429, Some(1)));
         assert!(rates.take("b").is_ok());
+    }
+
+    #[test]
+    fn a_request_without_a_key_is_rejected_with_the_reason() {
+        let check = |values: &[&'static str], expected: Result<&str, &str>| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, http::HeaderValue::from_static(value));
+            }
+            let shown = shown_key(&headers).map_err(|problem| problem.message);
+            assert_eq!(shown.as_deref().map_err(String::as_str), expected, "{values:?}");
+        };
+        check(&["Bearer sk-1"], Ok("sk-1"));
+        check(&["bearer  sk-1 "], Ok("sk-1"));
+        for values in [&[][..], &[""]] {
+            check(values, Err("missing Authorization header"));
+        }
+        for values in [&["Basic sk-1"][..], &["sk-1"], &["Bearer"], &["Bearer sk-1", "Bearer sk-2"]] {
+            check(values, Err("Authorization header must use Bearer scheme"));
+        }
+        check(&["Bearer  "], Err("empty bearer token"));
     }
 
     #[test]

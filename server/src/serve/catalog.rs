@@ -56,6 +56,7 @@ struct Connections {
 impl Catalog {
     /// Opens the catalog of a data directory, created if it is missing.
     pub(crate) fn open(data: &Path) -> rusqlite::Result<Self> {
+        random_hex::<16>().map_err(|error| fault(error.to_string()))?;
         let path = data.join(FILE);
         let writer = Self::writer(Connection::open(&path)?)?;
         let reader = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
@@ -64,7 +65,7 @@ impl Catalog {
         Ok(Self(Arc::new(Connections { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), path: Some(path) })))
     }
 
-    /// A catalog in memory.
+    /// Returns a catalog in memory.
     #[cfg(test)]
     fn new(connection: Connection) -> rusqlite::Result<Self> {
         let writer = Self::writer(connection)?;
@@ -110,7 +111,7 @@ impl Catalog {
         self.read(|connection| connection.prepare_cached("SELECT 1")?.query_row([], |_| Ok(())))
     }
 
-    /// The name of a tenant's directory: random, so that no path is made from a client's text (T-NET-05).
+    /// Returns the name of a tenant's directory: random, so that no path is made from a client's text (T-NET-05).
     pub(crate) fn tenant_directory(&self, tenant: &str) -> rusqlite::Result<String> {
         let known = |connection: &Connection| {
             let sql = "SELECT directory FROM tenant WHERE name = ?1";
@@ -130,7 +131,7 @@ impl Catalog {
         })
     }
 
-    /// The secret that signs addresses of artifacts, made at the first start.
+    /// Returns the secret that signs addresses of artifacts, made at the first start.
     pub(crate) fn secret(&self) -> rusqlite::Result<Vec<u8>> {
         self.change(|transaction| {
             let known =
@@ -138,21 +139,21 @@ impl Catalog {
             if let Some(secret) = known {
                 return Ok(secret);
             }
-            let secret = format!("{}{}", new_id(), new_id()).into_bytes();
+            let secret = random_hex::<32>().map_err(|error| fault(error.to_string()))?.into_bytes();
             transaction.execute("INSERT INTO setting (name, value) VALUES ('secret', ?1)", [&secret])?;
             Ok(secret)
         })
     }
 }
 
-/// An error of the catalog that SQLite has no word for.
+/// Returns an error of the catalog that SQLite has no word for.
 fn fault(text: String) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(text.into())
 }
 
-/// A new id: 128 random bits in the form of a UUID. Nobody can guess it.
+/// Returns a new id: 120 random bits in the form of a UUID. Nobody can guess it. Empty if the system has no random bytes, which no server starts without.
 pub(crate) fn new_id() -> String {
-    let hex = random_hex::<16>().unwrap_or_default();
+    let Ok(hex) = random_hex::<16>() else { return String::new() };
     let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
     format!("{}-{}-4{}-a{}-{}", part(0..8), part(8..12), part(13..16), part(17..20), part(20..32))
 }

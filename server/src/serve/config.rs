@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use runtime::{Limits, Preset};
+use skills::Bounds;
 
 use super::admission::Room;
 use super::traces::Collector;
+use crate::Error;
+use crate::listener::Tls;
 
 /// How long a tenant keeps its share of the cores after its last run.
 const RECENT: Duration = Duration::from_secs(1);
@@ -35,13 +38,13 @@ pub struct Config {
     pub limits: Limits,
     /// Runs at a time.
     pub concurrent: usize,
-    /// Runs at a time from which on each tenant has only one.
+    /// Computing runs at a time from which on each tenant has only one.
     pub sharing: usize,
-    /// Runs of one tenant at a time.
+    /// Runs of one tenant at a time, including those that sleep.
     pub concurrent_of_tenant: usize,
     /// Requests of one tenant that may wait for their turn.
     pub queue_of_tenant: usize,
-    /// Requests of one key in a second, on average.
+    /// Requests of one tenant in a second, on average.
     pub requests_per_second: u32,
     /// Sandboxes of one tenant.
     pub sandboxes_of_tenant: u64,
@@ -55,6 +58,12 @@ pub struct Config {
     pub body_bytes: usize,
     /// Sandboxes that are held open.
     pub open_sandboxes: usize,
+    /// Sandboxes of sessions that are held open.
+    pub open_sessions: usize,
+    /// Defaults and maximums of skills.
+    pub bounds: Bounds,
+    /// Whether skills are scanned when they are pushed.
+    pub scans: bool,
     /// How long a session of `/v1/sandbox` is kept without use.
     pub session_idle: Duration,
     /// How long the address of an artifact works.
@@ -65,12 +74,18 @@ pub struct Config {
     pub executions_of_tenant: u64,
     /// Bytes of one tenant's artifacts that are kept.
     pub artifact_bytes_of_tenant: u64,
+    /// How long rows of the audit log are kept.
+    pub audit_age: Duration,
+    /// Rows of one tenant in the audit log.
+    pub audit_rows_of_tenant: u64,
     /// How often what is not kept is removed.
     pub sweep: Duration,
     /// How long runs have to end when the server is stopped.
     pub grace: Duration,
     /// Whether a line is written for each request, and how.
     pub log: Log,
+    /// The lowest status of requests that are logged.
+    pub log_from: u16,
     /// The collector that traces are sent to, if any.
     pub otlp: Option<Collector>,
     /// A key for the tenant `default` with the role admin, kept at the start if the catalog does not have it.
@@ -121,7 +136,9 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 fn bytes<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
-    let size: runtime::ByteSize = text.parse().map_err(|error: presets_amount| error.to_string())?;
+    // Skillbox writes `256Mi`.
+    let whole = text.strip_suffix('i').map(|text| format!("{text}iB"));
+    let size: runtime::ByteSize = whole.as_deref().unwrap_or(text).parse().map_err(|error: presets_amount| error.to_string())?;
     T::try_from(size.0).map_err(|_| "too large".to_owned())
 }
 
@@ -178,23 +195,29 @@ pub static SETTINGS: &[Setting] = &[
         config.limits = preset.limits();
         Ok(())
     }),
-    setting!("concurrent", Some("SKILLBOX_MAX_CONCURRENT_EXECS"), "10", "Runs at a time", |config, text| {
+    setting!("concurrent", Some("SKILLBOX_MAX_CONCURRENT_EXECS"), "16", "Runs at a time", |config, text| {
         config.concurrent = number(text)?;
         Ok(())
     }),
-    setting!("concurrent-of-tenant", None, "cores", "Runs of one tenant at a time: a number, or `cores`", |config, text| {
-        config.concurrent_of_tenant = if text == "cores" { cores() } else { number(text)? };
+    setting!("concurrent-of-tenant", None, "8", "Runs of one tenant at a time, including those that sleep", |config, text| {
+        config.concurrent_of_tenant = number(text)?;
         Ok(())
     }),
-    setting!("sharing", None, "cores", "Runs at a time besides one of each tenant: a number, or `cores`", |config, text| {
-        config.sharing = if text == "cores" { cores() } else { number(text)? };
-        Ok(())
-    }),
+    setting!(
+        "sharing",
+        None,
+        "cores",
+        "Computing runs at a time besides one of each tenant: a number, or `cores`",
+        |config, text| {
+            config.sharing = if text == "cores" { cores() } else { number(text)? };
+            Ok(())
+        }
+    ),
     setting!("queue-of-tenant", None, "256", "Requests of one tenant that may wait", |config, text| {
         config.queue_of_tenant = number(text)?;
         Ok(())
     }),
-    setting!("requests-per-second", None, "1000", "Requests of one key in a second", |config, text| {
+    setting!("requests-per-second", None, "1000", "Requests of one tenant in a second", |config, text| {
         config.requests_per_second = number(text)?;
         Ok(())
     }),
@@ -210,7 +233,7 @@ pub static SETTINGS: &[Setting] = &[
         config.fuel_per_hour = number(text)?;
         Ok(())
     }),
-    setting!("skill-bytes", None, "50MiB", "Largest skill, packed", |config, text| {
+    setting!("skill-bytes", Some("SKILLBOX_MAX_SKILL_SIZE"), "50MiB", "Largest skill, packed", |config, text| {
         config.skill_bytes = bytes(text)?;
         Ok(())
     }),
@@ -222,6 +245,50 @@ pub static SETTINGS: &[Setting] = &[
         config.open_sandboxes = number(text)?;
         Ok(())
     }),
+    setting!(
+        "open-sessions",
+        Some("SKILLBOX_MAX_SESSION_SANDBOXES"),
+        "1000",
+        "Sandboxes of sessions that are held open",
+        |config, text| {
+            config.open_sessions = number(text)?;
+            Ok(())
+        }
+    ),
+    setting!("default-timeout", Some("SKILLBOX_DEFAULT_TIMEOUT"), "120s", "Time of a skill that names none", |config, text| {
+        config.bounds.default_timeout = time(text)?;
+        Ok(())
+    }),
+    setting!("max-timeout", Some("SKILLBOX_MAX_TIMEOUT"), "10m", "Longest time of a skill", |config, text| {
+        config.bounds.max_timeout = time(text)?;
+        Ok(())
+    }),
+    setting!("default-memory", Some("SKILLBOX_DEFAULT_MEMORY"), "256MiB", "Memory of a skill that names none", |config, text| {
+        config.bounds.default_memory = bytes(text)?;
+        Ok(())
+    }),
+    setting!("max-memory", Some("SKILLBOX_MAX_MEMORY"), "1GiB", "Largest memory of a skill", |config, text| {
+        config.bounds.max_memory = bytes(text)?;
+        Ok(())
+    }),
+    setting!("log-bytes", Some("SKILLBOX_MAX_OUTPUT_SIZE"), "1MiB", "Largest logs of a skill", |config, text| {
+        config.bounds.log_bytes = bytes(text)?;
+        Ok(())
+    }),
+    setting!(
+        "scanner",
+        Some("SKILLBOX_SCANNER_ENABLED"),
+        "true",
+        "Whether skills are scanned when they are pushed: true or false",
+        |config, text| {
+            config.scans = match text.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" => true,
+                "false" | "0" | "no" => false,
+                _ => return Err("expected true or false".to_owned()),
+            };
+            Ok(())
+        }
+    ),
     setting!("session-idle", Some("SKILLBOX_SANDBOX_SESSION_TTL"), "30m", "Idle time of a session", |config, text| {
         config.session_idle = time(text)?;
         Ok(())
@@ -240,6 +307,14 @@ pub static SETTINGS: &[Setting] = &[
     }),
     setting!("artifact-bytes-of-tenant", None, "10GB", "Bytes of one tenant's artifacts that are kept", |config, text| {
         config.artifact_bytes_of_tenant = bytes(text)?;
+        Ok(())
+    }),
+    setting!("audit-age", None, "8760h", "How long rows of the audit log are kept", |config, text| {
+        config.audit_age = time(text)?;
+        Ok(())
+    }),
+    setting!("audit-rows-of-tenant", None, "1000000", "Rows of one tenant in the audit log", |config, text| {
+        config.audit_rows_of_tenant = number(text)?;
         Ok(())
     }),
     setting!("sweep", None, "30s", "How often old executions, files and sessions are removed", |config, text| {
@@ -269,6 +344,21 @@ pub static SETTINGS: &[Setting] = &[
         };
         Ok(())
     }),
+    setting!(
+        "log-level",
+        Some("SKILLBOX_LOG_LEVEL"),
+        "info",
+        "Requests that are logged: all with `info` and `debug`, those refused with `warn`, faults with `error`",
+        |config, text| {
+            config.log_from = match text {
+                "debug" | "info" => 0,
+                "warn" => 400,
+                "error" => 500,
+                _ => return Err("expected debug, info, warn or error".to_owned()),
+            };
+            Ok(())
+        }
+    ),
     Setting {
         name: "first-key",
         foreign: None,
@@ -294,7 +384,7 @@ pub static SETTINGS: &[Setting] = &[
 ];
 
 impl Setting {
-    /// The variable of its own.
+    /// Returns the variable of its own.
     #[must_use]
     pub fn variable(&self) -> String {
         format!("SANDLITE_{}", self.name.replace('-', "_").to_ascii_uppercase())
@@ -325,14 +415,20 @@ impl Config {
             skill_bytes: 0,
             body_bytes: 0,
             open_sandboxes: 0,
+            open_sessions: 0,
+            bounds: Bounds::default(),
+            scans: true,
             session_idle: Duration::ZERO,
             artifact_time: Duration::ZERO,
             execution_age: Duration::ZERO,
             executions_of_tenant: 0,
             artifact_bytes_of_tenant: 0,
+            audit_age: Duration::ZERO,
+            audit_rows_of_tenant: 0,
             sweep: Duration::ZERO,
             grace: Duration::ZERO,
             log: Log::Text,
+            log_from: 0,
             otlp: None,
             first_key: None,
             admin_token: None,
@@ -344,7 +440,7 @@ impl Config {
         config
     }
 
-    /// Sets what a flag or a variable says. Returns the settings with the value that counts and where it comes from, for `serve --check`.
+    /// Applies flags and variables. Returns each setting with its effective value and origin, for `serve --check`.
     ///
     /// # Errors
     ///
@@ -355,6 +451,8 @@ impl Config {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<(&'static Setting, String, &'static str)>, String> {
         let mut effective = Vec::new();
+        // A variable that is set to nothing counts as not set.
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         for setting in SETTINGS {
             let given = flag(setting)
                 .map(|value| (value, "flag"))
@@ -375,6 +473,39 @@ impl Config {
             effective.push((setting, value, origin));
         }
         Ok(effective)
+    }
+
+    /// Checks what a server is refused for at its start.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the address is open to other machines and no host name is given, if a certificate cannot be used, or if a
+    /// default is above its maximum.
+    pub fn check(&self) -> Result<(), Error> {
+        self.tls()?;
+        if !self.listen.ip().is_loopback() && self.hosts.is_empty() {
+            return Err(Error::NotLoopback(self.listen));
+        }
+        let Bounds { default_timeout, max_timeout, default_memory, max_memory, .. } = self.bounds;
+        for (is_above, names) in [
+            (default_timeout > max_timeout, ("default-timeout", "max-timeout")),
+            (default_memory > max_memory, ("default-memory", "max-memory")),
+        ] {
+            if is_above {
+                return Err(Error::Setting(format!("`{}` is larger than `{}`", names.0, names.1)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the certificate and its key, if there is one.
+    pub(super) fn tls(&self) -> Result<Option<Tls>, Error> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Ok(Some(Tls::from_files(certificate, key)?)),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(Error::HalfTls("`tls-cert` without `tls-key`")),
+            (None, Some(_)) => Err(Error::HalfTls("`tls-key` without `tls-cert`")),
+        }
     }
 
     /// Returns how the server is reached: `https` with a certificate, else `http`.
@@ -401,7 +532,7 @@ mod tests {
     #[test]
     fn a_flag_wins_over_the_environment_and_ours_over_that_of_skillbox() {
         let mut config = Config::new("/data".into());
-        assert_eq!((config.concurrent, config.skill_bytes, config.session_idle.as_secs()), (10, 50 << 20, 1800));
+        assert_eq!((config.concurrent, config.skill_bytes, config.session_idle.as_secs()), (16, 50 << 20, 1800));
         let variable = |name: &str| match name {
             "SKILLBOX_MAX_CONCURRENT_EXECS" => Some("3".to_owned()),
             "SANDLITE_LISTEN" => Some("127.0.0.1:1".to_owned()),
@@ -414,7 +545,56 @@ mod tests {
             config.apply(|_| None, |name| name.starts_with("OTEL_").then(|| "http://127.0.0.1:4318".to_owned())).unwrap();
         let origin = traced.iter().find(|(setting, ..)| setting.name == "otlp").map(|(_, _, origin)| *origin);
         assert_eq!((origin, config.otlp.is_some()), (Some("OpenTelemetry's environment"), true));
+        let skillbox = |name: &str| match name {
+            "SKILLBOX_DEFAULT_TIMEOUT" => Some("1m30s".to_owned()),
+            "SKILLBOX_MAX_TIMEOUT" => Some("2m".to_owned()),
+            "SKILLBOX_DEFAULT_MEMORY" => Some("128Mi".to_owned()),
+            "SKILLBOX_MAX_MEMORY" => Some("1Gi".to_owned()),
+            "SKILLBOX_MAX_OUTPUT_SIZE" => Some("2097152".to_owned()),
+            "SKILLBOX_MAX_SKILL_SIZE" => Some("1048576".to_owned()),
+            "SKILLBOX_MAX_SESSION_SANDBOXES" => Some("5".to_owned()),
+            "SKILLBOX_SCANNER_ENABLED" => Some("No".to_owned()),
+            "SKILLBOX_LOG_LEVEL" => Some("warn".to_owned()),
+            _ => None,
+        };
+        config.apply(|_| None, skillbox).unwrap();
+        let expected = Bounds {
+            default_timeout: Duration::from_secs(90),
+            max_timeout: Duration::from_secs(120),
+            default_memory: 128 << 20,
+            max_memory: 1 << 30,
+            log_bytes: 2 << 20,
+        };
+        assert_eq!(config.bounds, expected);
+        assert_eq!((config.skill_bytes, config.open_sessions, config.scans, config.log_from), (1 << 20, 5, false, 400));
+        let empty = |name: &str| match name {
+            "SANDLITE_MAX_TIMEOUT" => Some(String::new()),
+            "SKILLBOX_MAX_TIMEOUT" => Some("5m".to_owned()),
+            _ => None,
+        };
+        config.apply(|_| None, empty).unwrap();
+        assert_eq!(config.bounds.max_timeout, Duration::from_secs(300));
         let error = config.apply(|_| None, |name| (name == "SANDLITE_GRACE").then(|| "soon".to_owned())).unwrap_err();
         assert!(error.starts_with("invalid value `soon` of `grace` (environment)"), "{error}");
+    }
+
+    #[test]
+    fn what_a_server_is_refused_for_is_refused_by_the_check() {
+        let with = |change: fn(&mut Config)| {
+            let mut config = Config::new("/data".into());
+            change(&mut config);
+            config.check().err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(with(|_| ()), "");
+        assert!(with(|config| config.listen = SocketAddr::from(([0, 0, 0, 0], 80))).contains("`--allow-host`"));
+        assert!(with(|config| config.tls_cert = Some("/x".into())).contains("`tls-cert` without `tls-key`"));
+        assert!(
+            with(|config| (config.tls_cert, config.tls_key) = (Some("/none".into()), Some("/none".into()))).contains("`/none`")
+        );
+        assert_eq!(
+            with(|config| config.bounds.max_timeout = Duration::from_secs(1)),
+            "invalid settings: `default-timeout` is larger than `max-timeout`"
+        );
+        assert!(with(|config| config.bounds.max_memory = 1).contains("`default-memory`"));
     }
 }

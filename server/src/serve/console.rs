@@ -3,13 +3,13 @@
 //! Its modules speak to the same routes as every client, through the JavaScript client of `sdk/typescript`.
 
 use axum::Router;
-use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_FRAME_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::app::App;
+use super::path::Path;
 use super::problem::Problem;
 
 /// T-NET-01: no script, style or address but our own, no frame around the page, no form that is sent anywhere.

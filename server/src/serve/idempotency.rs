@@ -1,13 +1,14 @@
-//! `Idempotency-Key`: a request that is sent twice is done once, and answered twice with the same bytes.
+//! `Idempotency-Key`: a request that is sent twice is performed once, and both responses have the same bytes.
 //!
-//! A key belongs to its tenant and its API key. Answers that hold a new API key are not kept: nothing of a key is stored but its digest.
+//! The request is completed even if its client disconnects: the client sends it again and gets the same response. A key belongs to its tenant
+//! and its API key. Answers that hold a new API key are not kept: nothing of a key is stored but its digest.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, ETAG, LOCATION};
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::json;
@@ -16,32 +17,36 @@ use super::app::App;
 use super::auth::Caller;
 use super::catalog::{Begun, KeptAnswer};
 use super::problem::Problem;
-use super::sandboxes::bytes;
+use super::sandboxes::{FAILED, bytes};
+use super::traces::carried;
 use crate::http::only;
 
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// Longest key.
 const LONGEST: usize = 255;
 /// Largest body of a request with a key: it is compared as a whole.
-const LARGEST_REQUEST: usize = 16 << 20;
+pub(super) const LARGEST_REQUEST: usize = 16 << 20;
 /// Largest answer that is kept.
 const LARGEST_ANSWER: usize = 1 << 20;
-/// Headers of an answer that are kept.
-const KEPT: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
+/// Headers of a request that are part of what is asked for.
+const DECISIVE: [HeaderName; 6] =
+    [CONTENT_TYPE, ACCEPT, IF_MATCH, IF_NONE_MATCH, HeaderName::from_static("prefer"), HeaderName::from_static("x-session-id")];
+/// Headers of a response that are stored.
+const KEPT: [HeaderName; 4] = [CONTENT_TYPE, ETAG, LOCATION, FAILED];
 
-/// Passes a request on, unless it was answered before.
+/// Passes a request on, unless its response is stored.
 pub(super) async fn once(State(app): State<App>, request: Request, next: Next) -> Response {
     let changes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
     // Below `/v1` the prefix is cut off before a layer sees the path.
-    let makes_key = request.uri().path().trim_start_matches("/v1").starts_with("/keys");
+    let makes_key = *request.method() == Method::POST && request.uri().path().trim_start_matches("/v1").starts_with("/keys");
     if !request.headers().contains_key(&KEY) || !changes || makes_key {
         return next.run(request).await;
     }
     guarded(&app, request, next).await.unwrap_or_else(Problem::into_response)
 }
 
-/// A request that is under way; dropped without an answer, it counts as never begun.
+/// A request in progress; dropped without a response, it counts as never begun.
 struct UnderWay {
     app: App,
     tenant: String,
@@ -68,7 +73,7 @@ impl Drop for UnderWay {
 }
 
 async fn guarded(app: &App, request: Request, next: Next) -> Result<Response, Problem> {
-    let caller = request.extensions().get::<Caller>().cloned().ok_or_else(Problem::unauthorized)?;
+    let caller = request.extensions().get::<Caller>().cloned().ok_or_else(Problem::no_key)?;
     let is_fine = |key: &&str| (1..=LONGEST).contains(&key.len()) && key.bytes().all(|byte| (0x20..0x7f).contains(&byte));
     let key = only(request.headers(), &KEY).filter(is_fine).map(str::to_owned);
     let key = key.ok_or_else(|| Problem::bad_request("invalid `Idempotency-Key`: expected 1 to 255 printable characters"))?;
@@ -78,19 +83,33 @@ async fn guarded(app: &App, request: Request, next: Next) -> Result<Response, Pr
         let mut hasher = blake3::Hasher::new();
         let header = |name: &HeaderName| parts.headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
         let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
-        let conditions = [header(&CONTENT_TYPE), header(&http::header::IF_MATCH), header(&http::header::IF_NONE_MATCH)];
-        for part in [caller.key.as_bytes(), parts.method.as_str().as_bytes(), target.as_bytes()]
-            .iter()
-            .chain(&conditions)
-            .chain([&&body[..]])
+        let chosen = DECISIVE.each_ref().map(header);
+        for part in
+            [caller.key.as_bytes(), parts.method.as_str().as_bytes(), target.as_bytes()].iter().chain(&chosen).chain([&&body[..]])
         {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
         hasher.finalize().as_bytes().to_vec()
     };
-    let (tenant, named) = (caller.tenant.clone(), key.clone());
-    let begun = app.blocking(move |app| Ok(app.catalog().begin_request(&tenant, &named, &print, app.opened().started)?)).await?;
+    let request = Request::from_parts(parts, Body::from(body));
+    // A task of its own, which does not end with the connection.
+    let task = tokio::spawn(carried(completed(app.clone(), caller.tenant, key, print, request, next)));
+    task.await
+        .unwrap_or_else(|_| Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the request was aborted")))
+}
+
+// Performs a request that is new, and stores its response.
+async fn completed(
+    app: App,
+    tenant: String,
+    key: String,
+    print: Vec<u8>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let (owner, named) = (tenant.clone(), key.clone());
+    let begun = app.blocking(move |app| Ok(app.catalog().begin_request(&owner, &named, &print, app.opened().started)?)).await?;
     match begun {
         Begun::New => {}
         Begun::UnderWay => {
@@ -103,10 +122,10 @@ async fn guarded(app: &App, request: Request, next: Next) -> Result<Response, Pr
         }
         Begun::Answered(kept) => return Ok(replayed(kept)),
     }
-    let under_way = UnderWay { app: app.clone(), tenant: caller.tenant, key, is_ended: false };
-    let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+    let under_way = UnderWay { app, tenant, key, is_ended: false };
+    let response = next.run(request).await;
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    // What says "later" is not the answer that was asked for.
+    // A response that asks to retry later is not final.
     let is_later = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
     if response.status().is_server_error() || is_later || is_stream {
         under_way.end(None).await?;

@@ -17,8 +17,9 @@ use runtime::actions::Audience;
 
 use super::app::App;
 use super::auth::{self, Caller};
+use super::bodies;
 use super::problem::Problem;
-use super::sandboxes::{bytes, named};
+use super::sandboxes::{bytes, named, offered};
 use crate::http::only;
 use crate::mcp::{Service, Settings};
 use crate::message::{LARGEST, Shape};
@@ -30,11 +31,12 @@ const MOST_VIEWS: usize = 16;
 /// Largest answer.
 const LARGEST_ANSWER: usize = 64 << 20;
 
-/// The route; it needs a key as those below `/v1` do.
+/// Returns the route; it needs a key as those below `/v1` do.
 pub(super) fn routes(app: &App) -> Router<App> {
     Router::new()
         .route("/mcp", post(serve))
         .layer(axum::extract::DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(app.clone(), bodies::counted))
         .layer(from_fn_with_state(app.clone(), auth::require))
 }
 
@@ -54,7 +56,11 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
     }
     let calls = shape.method().as_deref() == Some("tools/call");
     if calls {
+        app.require_running()?;
         app.require_fuel(&caller.tenant)?;
+        if may_store(&bytes) {
+            app.require_known_room(&caller.tenant).await?;
+        }
     }
     let id = parts.headers.get("x-sandbox-id").map(|id| id.to_str().unwrap_or("").to_owned());
     let asking = caller.clone();
@@ -100,6 +106,9 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         let message: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         let fuel = message["result"]["structuredContent"]["usage"]["fuel"].as_u64().unwrap_or(0);
         app.metrics().run("mcp", "done", fuel);
+        if let Some(limit) = message["result"]["structuredContent"]["limit"]["name"].as_str() {
+            app.metrics().limit(limit);
+        }
         app.blocking(move |app| Ok(app.catalog().spend(&caller.tenant, fuel)?)).await?;
     }
     // The protocol's own refusals are plain text.
@@ -108,6 +117,13 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         return Err(Problem::new(parts.status, "protocol", String::from_utf8_lossy(&body).into_owned()));
     }
     Ok(Response::from_parts(parts, Body::from(body)).into_response())
+}
+
+// Whether a call may store something.
+fn may_store(message: &[u8]) -> bool {
+    let message: serde_json::Value = serde_json::from_slice(message).unwrap_or_default();
+    let name = message["params"]["name"].as_str().unwrap_or_default();
+    offered().any(|known| known.name() == name && known.may_store())
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<bytes::Bytes, Problem> {

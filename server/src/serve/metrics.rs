@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Upper ends of the buckets of request times, in seconds.
 const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0, 30.0];
+/// Methods with counts of their own. HTTP allows any word as a method, so all others are counted together (T-NET-04).
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// What was counted. Labels are few and never made from a client's text: routes, methods, statuses, kinds.
 #[derive(Default)]
@@ -20,6 +22,7 @@ struct Counted {
     time_count: u64,
     runs: BTreeMap<(&'static str, String), u64>,
     fuel: u64,
+    limits: BTreeMap<String, u64>,
 }
 
 impl Metrics {
@@ -29,6 +32,7 @@ impl Metrics {
 
     /// Counts a request by its route.
     pub(super) fn request(&self, method: &str, route: &str, status: u16, time: Duration) {
+        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
         let mut counted = self.counted();
         *counted.requests.entry((method.to_owned(), route.to_owned(), status)).or_default() += 1;
         let seconds = time.as_secs_f64();
@@ -44,6 +48,11 @@ impl Metrics {
         let mut counted = self.counted();
         *counted.runs.entry((kind, status.into())).or_default() += 1;
         counted.fuel = counted.fuel.saturating_add(fuel);
+    }
+
+    /// Counts a run that a limit ended, by the name of the limit.
+    pub(crate) fn limit(&self, name: impl Into<String>) {
+        *self.counted().limits.entry(name.into()).or_default() += 1;
     }
 
     /// Everything as text. `gauges` are values of the moment, `counters` what others have counted.
@@ -73,6 +82,10 @@ impl Metrics {
             "# HELP sandlite_fuel_total Fuel of all runs\n# TYPE sandlite_fuel_total counter\nsandlite_fuel_total {}",
             counted.fuel
         );
+        text.push_str("# HELP sandlite_limits_total Runs that a limit ended\n# TYPE sandlite_limits_total counter\n");
+        for (limit, count) in &counted.limits {
+            let _ = writeln!(text, "sandlite_limits_total{{limit=\"{limit}\"}} {count}");
+        }
         let typed = gauges.iter().map(|row| ("gauge", row)).chain(counters.iter().map(|row| ("counter", row)));
         for (kind, (name, help, value)) in typed {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
@@ -85,12 +98,28 @@ impl Metrics {
 mod tests {
     use super::*;
 
+    // T-NET-04.
+    #[test]
+    fn methods_that_clients_make_up_share_one_count() {
+        let metrics = Metrics::default();
+        (0..1000).for_each(|number| metrics.request(&format!("WORD{number}"), "/health", 405, Duration::ZERO));
+        metrics.request("PATCH", "/health", 405, Duration::ZERO);
+        let text = metrics.render(&[], &[]);
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("sandlite_requests_total{")).collect();
+        let expected = [
+            "sandlite_requests_total{method=\"PATCH\",route=\"/health\",status=\"405\"} 1",
+            "sandlite_requests_total{method=\"other\",route=\"/health\",status=\"405\"} 1000",
+        ];
+        assert_eq!(rows, expected);
+    }
+
     #[test]
     fn buckets_add_up() {
         let metrics = Metrics::default();
         metrics.request("GET", "/health", 200, Duration::from_millis(2));
         metrics.request("GET", "/health", 200, Duration::from_secs(60));
         metrics.run("skill", "success", 7);
+        metrics.limit("wall");
         let text = metrics.render(&[("sandlite_waiting", "Requests that wait", 3)], &[("sandlite_lost_total", "Lost", 4)]);
         for line in [
             "sandlite_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 2",
@@ -100,6 +129,7 @@ mod tests {
             "sandlite_request_seconds_bucket{le=\"+Inf\"} 2",
             "sandlite_runs_total{kind=\"skill\",status=\"success\"} 1",
             "sandlite_fuel_total 7",
+            "sandlite_limits_total{limit=\"wall\"} 1",
             "sandlite_waiting 3",
             "# TYPE sandlite_lost_total counter",
             "sandlite_lost_total 4",

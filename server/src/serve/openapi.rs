@@ -21,7 +21,7 @@ use super::sandboxes::offered;
 use schemas::{Schemas, schema_of};
 use skillbox::SKILLBOX_ROUTES;
 
-/// What a request or an answer has as its body.
+/// The body of a request or a response.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
     Nothing,
@@ -29,6 +29,8 @@ pub(crate) enum Body {
     Json(&'static str),
     /// Bytes of a content type.
     Bytes(&'static str),
+    /// A form with a field `file`, these texts that it must have, and these that it may have.
+    Form(&'static [&'static str], &'static [&'static str]),
     /// Server-sent events.
     Events,
     /// JSON, or server-sent events if the client asks for them.
@@ -103,7 +105,8 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
     route!("DELETE" "/v1/sandboxes/{id}" "deleteSandbox" BOXES, "Delete a sandbox and end what runs in it", [], Nothing, [(204, Nothing)], [404]),
     route!("POST" "/v1/sandboxes/{id}/fork" "forkSandbox" BOXES, "Create an independent copy", [], Json("ForkSandbox"), [(201, Json("Sandbox"))], [404, 413, 415]),
     route!("GET" "/v1/sandboxes/{id}/export" "exportSandbox" BOXES, "Download the sandbox as one file",
-        [query("history", "boolean", "Whether recorded runs are part of it; defaults to true.")], Nothing, [(200, Bytes("application/vnd.sqlite3"))], [404]),
+        [query("history", "boolean", "Whether recorded runs are part of it; defaults to true."),
+            query("versions", "boolean", "Whether past versions are part of it, with what was deleted since; defaults to false.")], Nothing, [(200, Bytes("application/vnd.sqlite3"))], [404]),
     // The document has a path for each action instead.
     route!("POST" "/v1/sandboxes/{id}/actions/{action}" "act" "Actions", "Perform an action", [], Json("Any"), [(200, JsonOrEvents("Any")), (202, Json("Job"))], [404, 413, 415]),
     route!("GET" "/v1/sandboxes/{id}/jobs" "listJobs" "Jobs", "List the jobs of a sandbox, newest first", [], Nothing, [(200, Json("Jobs"))], [404]),
@@ -119,6 +122,12 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
         [IF_MATCH, query("recursive", "boolean", "Whether a directory is deleted with everything in it.")], Nothing, [(204, Nothing)], [404, 412]),
     route!("GET" "/v1/sandboxes/{id}/tree/{*path}" "readTree" FILES, "Download a directory as a tar archive", [AT], Nothing, [(200, Bytes("application/x-tar"))], [404]),
     route!("PUT" "/v1/sandboxes/{id}/tree/{*path}" "writeTree" FILES, "Unpack a tar archive into a directory", [], Bytes("application/x-tar"), [(200, Json("Unpacked"))], [404, 408, 413]),
+    route!("GET" "/v1/sandboxes/{id}/packages" "listPackages" BOXES, "List installed Python packages", [], Nothing, [(200, Json("Any"))], [404]),
+    route!("PUT" "/v1/sandboxes/{id}/packages/{package}" "installPackage" BOXES, "Install a pure-Python package from a wheel with this file name", [], Bytes("application/octet-stream"),
+        [(201, Json("Any"))], [404, 408, 413]),
+    route!("DELETE" "/v1/sandboxes/{id}/packages/{package}" "uninstallPackage" BOXES, "Remove a Python package", [], Nothing, [(204, Nothing)], [404]),
+    route!("GET" "/v1/sandboxes/{id}/sessions" "listShellSessions" BOXES, "List the sessions of shells", [], Nothing, [(200, Json("Any"))], [404]),
+    route!("DELETE" "/v1/sandboxes/{id}/sessions/{session}" "endShellSession" BOXES, "End a session of a shell", [], Nothing, [(204, Nothing)], [404]),
     route!("GET" "/v1/sandboxes/{id}/events" "followEvents" BOXES, "List or follow changes of files",
         [query("after", "integer", "Only changes after this version."), query("path", "string", "Only changes at or below this path."), header("Last-Event-ID", "The last event that was seen.")],
         Nothing, [(200, JsonOrEvents("Events"))], [404]),
@@ -142,7 +151,7 @@ pub(super) static ROUTES: &[Route] = &[
     route!("GET" "/docs" "docs" RUN, "This document for people", [], Nothing, [(200, Bytes("text/html"))], []),
 ];
 
-/// Every route that is documented.
+/// Returns every route that is documented.
 pub(super) fn all() -> impl Iterator<Item = &'static Route> {
     SANDBOX_ROUTES.iter().chain(SKILLBOX_ROUTES).chain(ROUTES)
 }
@@ -170,7 +179,7 @@ async fn docs() -> Response {
     response
 }
 
-/// The document: OpenAPI 3.1.
+/// Returns the document: OpenAPI 3.1.
 pub(super) fn document() -> Value {
     let mut schemas = Schemas::default();
     let mut paths: Map<String, Value> = Map::new();
@@ -193,6 +202,8 @@ pub(super) fn document() -> Value {
             described["description"] = json!(known.description());
             described["requestBody"]["content"]["application/json"]["schema"] = input;
             described["responses"]["200"]["content"]["application/json"]["schema"] = output;
+            // What models and people read; asked for with `Accept: text/plain`.
+            described["responses"]["200"]["content"]["text/plain"] = json!({ "schema": { "type": "string" } });
             if let Some(parameters) = described["parameters"].as_array_mut() {
                 parameters.retain(|parameter| parameter["name"] != "action");
                 parameters.push(json!({ "name": "Prefer", "in": "header", "required": false, "schema": { "type": "string" },
@@ -224,6 +235,14 @@ fn content(body: Body) -> Option<Value> {
         Body::Nothing => return None,
         Body::Json(name) => json!({ "application/json": schema(name) }),
         Body::Bytes(kind) => json!({ kind: { "schema": { "type": "string", "format": "binary" } } }),
+        Body::Form(required, optional) => {
+            let texts = required.iter().chain(optional).map(|name| ((*name).to_owned(), json!({ "type": "string" })));
+            let mut properties: Map<String, Value> = texts.collect();
+            properties.insert("file".to_owned(), json!({ "type": "string", "format": "binary" }));
+            let required: Vec<&str> = std::iter::once("file").chain(required.iter().copied()).collect();
+            let schema = json!({ "type": "object", "required": required, "properties": properties });
+            json!({ "multipart/form-data": { "schema": schema } })
+        }
         Body::Events => json!({ "text/event-stream": events }),
         Body::JsonOrEvents(name) => json!({ "application/json": schema(name), "text/event-stream": events }),
     })
@@ -237,7 +256,9 @@ fn operation(route: &Route) -> Value {
         .collect();
     parameters.extend(route.parameters.iter().map(|parameter| {
         let schema = match (parameter.name, parameter.kind) {
-            ("limit", kind) => json!({ "type": kind, "minimum": 1, "maximum": 200 }),
+            // As in Skillbox, any other number is the default.
+            ("limit", kind) if route.operation == "listFiles" => json!({ "type": kind }),
+            ("limit", kind) => json!({ "type": kind, "minimum": 1, "maximum": if route.operation == "audit" { 1000 } else { 200 } }),
             (_, kind) => json!({ "type": kind }),
         };
         json!({ "name": parameter.name, "in": parameter.place, "required": parameter.name == "X-Session-ID", "schema": schema, "description": parameter.description })
@@ -271,7 +292,7 @@ fn operation(route: &Route) -> Value {
     if let Some(content) = content(route.request) {
         // Programs that know no other type for bytes know this one.
         let content = match route.request {
-            Body::Bytes(kind) if kind != "multipart/form-data" => {
+            Body::Bytes(kind) => {
                 json!({ kind: content[kind], "application/octet-stream": content[kind] })
             }
             _ => content,
@@ -319,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_asks_nobody_else() {
+    fn the_page_sends_no_request_elsewhere() {
         let page = page::render(&document());
         assert!(
             page.contains("/v1/sandboxes") && !page.contains("src=") && !page.contains("<script") && !page.contains("http://")

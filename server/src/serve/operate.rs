@@ -1,7 +1,7 @@
 //! Routes for those who run the server: health, metrics, keys, the audit log.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{delete, get};
@@ -9,16 +9,19 @@ use axum::{Router, extract::rejection::JsonRejection};
 use futures_util::FutureExt as _;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode, Uri};
+use runtime::Sandbox;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::app::App;
 use super::auth::Caller;
 use super::catalog::{AuditRow, KeyRow, NewKey, Role};
+use super::path::Path;
 use super::problem::Problem;
-use super::sandboxes::query;
+use super::sandboxes::{check_view, query};
 
-/// Rows of a page of the audit log.
+/// Rows of a page of the audit log, and most of them.
+const PAGE: usize = 100;
 const MOST_ROWS: usize = 1000;
 /// Longest name of a tenant or a key.
 const LONGEST_NAME: usize = 128;
@@ -54,10 +57,14 @@ async fn ready(State(app): State<App>) -> Response {
 
 async fn metrics(State(app): State<App>) -> Response {
     let (running, waiting) = app.admission().counts();
+    // A catalog that cannot be read is what /ready is for.
+    let sandboxes = app.blocking(|app| Ok(app.catalog().count_all_sandboxes()?)).await.unwrap_or(0);
     let gauges = [
         ("sandlite_running", "Runs under way", running as u64),
         ("sandlite_waiting", "Requests that wait for their turn", waiting as u64),
         ("sandlite_open_sandboxes", "Sandboxes held open", app.opened().len() as u64),
+        ("sandlite_sandboxes", "Sandboxes of all tenants", sandboxes),
+        ("sandlite_stored_bytes", "Bytes in the data directory, counted every minute", app.stored_bytes()),
     ];
     let (sent, dropped) = app.traces().counts().unzip();
     let spans = [
@@ -105,8 +112,24 @@ async fn create_key(
     if body.name.len() > LONGEST_NAME {
         return Err(Problem::bad_request("invalid `name`: at most 128 bytes"));
     }
-    let new = NewKey { tenant: caller.tenant, role, view: body.view.or(caller.view), name: body.name, lifetime };
-    let (key, id) = app.blocking(move |app| Ok(app.catalog().create_key(&new, None)?)).await?;
+    let view = match (caller.view, body.view) {
+        (Some(own), Some(asked)) if own != asked => {
+            // Otherwise the key would see what its maker does not (T-POL-08).
+            return Err(Problem::forbidden(format!(
+                "this key has the view `{own}`, so its keys have no other: leave `view` out"
+            )));
+        }
+        (own, asked) => asked.or(own),
+    };
+    let new = NewKey { tenant: caller.tenant, role, view, name: body.name, lifetime };
+    let made = app.blocking(move |app| {
+        if let Some(view) = &new.view {
+            let checked = check_view(Sandbox::builder().host(app.host()), view);
+            checked.map_err(|error| Problem::bad_request(format!("invalid `view`: {error}")))?;
+        }
+        Ok(app.catalog().create_key(&new, None)?)
+    });
+    let (key, id) = made.await?;
     Ok((StatusCode::CREATED, Json(json!({ "id": id, "key": key }))))
 }
 
@@ -128,11 +151,14 @@ struct Page {
 async fn audit(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Json<Vec<AuditRow>>, Problem> {
     caller.require(Role::Admin)?;
     let page: Page = query(&uri)?;
-    let (before, limit) = (page.before.unwrap_or(i64::MAX), page.limit.unwrap_or(100).min(MOST_ROWS));
+    let (before, limit) = (page.before.unwrap_or(i64::MAX), page.limit.unwrap_or(PAGE));
+    if !(1..=MOST_ROWS).contains(&limit) {
+        return Err(Problem::bad_request("invalid `limit`: expected 1 to 1000"));
+    }
     app.blocking(move |app| Ok(Json(app.catalog().audit_rows(&caller.tenant, before, limit)?))).await
 }
 
-/// A fault of ours in a route is an answer, not a connection that ends.
+/// Turns a panic in a route into a response instead of closing the connection.
 pub(super) async fn no_panic(request: Request, next: Next) -> Response {
     let answered = std::panic::AssertUnwindSafe(next.run(request)).catch_unwind().await;
     answered.unwrap_or_else(|_| {

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::response::{IntoResponse, Response};
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
@@ -54,8 +55,13 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
-    pub(crate) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "missing or invalid API key: send `Authorization: Bearer KEY`")
+    /// A request without a key; this text and those of other reasons are Skillbox's.
+    pub(crate) fn no_key() -> Self {
+        Self::unauthorized("missing Authorization header")
+    }
+
+    pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
@@ -65,6 +71,11 @@ impl Problem {
     /// Something that does not exist, or belongs to another tenant: the same answer for both (T-NET-05).
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} not found"))
+    }
+
+    /// The same for something that the client named: `file not found: a.txt`.
+    pub(crate) fn not_found_named(what: &str, name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} not found: {}", runtime::actions::quoted(name)))
     }
 
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
@@ -94,6 +105,15 @@ impl Problem {
     pub(crate) fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
+    }
+
+    /// Parameters of a query that are missing or wrong.
+    pub(crate) fn invalid_query(rejection: &QueryRejection) -> Self {
+        let text = rejection.body_text();
+        Self::bad_request(format!(
+            "invalid query: {}",
+            text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text)
+        ))
     }
 
     /// Its body as JSON.
@@ -137,6 +157,10 @@ impl From<std::io::Error> for Problem {
 
 impl From<skills::Error> for Problem {
     fn from(error: skills::Error) -> Self {
+        let error = match error {
+            skills::Error::Runtime(error) => return error.into(),
+            error => error,
+        };
         let code = error.code();
         let status = match code {
             "invalid_skill" | "bad_request" => StatusCode::BAD_REQUEST,
@@ -165,6 +189,8 @@ impl From<runtime::Error> for Problem {
             ErrorKind::Full => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "limit_reached", message),
             ErrorKind::Interrupted => Self::new(StatusCode::CONFLICT, "cancelled", "the request was cancelled"),
             ErrorKind::Invalid => Self::bad_request(message),
+            // A directory that cannot be removed, such as the root.
+            ErrorKind::Busy if !error.is_busy() => Self::conflict(message),
             // The text of these names files of the server.
             ErrorKind::Busy => Self {
                 retry_after: Some(1),
@@ -179,8 +205,8 @@ impl From<runtime::Error> for Problem {
     }
 }
 
-impl From<axum::extract::rejection::JsonRejection> for Problem {
-    fn from(rejection: axum::extract::rejection::JsonRejection) -> Self {
+impl From<JsonRejection> for Problem {
+    fn from(rejection: JsonRejection) -> Self {
         match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", "the body is too large")
@@ -188,7 +214,13 @@ impl From<axum::extract::rejection::JsonRejection> for Problem {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the body must be application/json")
             }
-            _ => Self::bad_request(format!("invalid body: {}", rejection.body_text())),
+            _ => {
+                let text = rejection.body_text();
+                let prefixes =
+                    ["Failed to deserialize the JSON body into the target type: ", "Failed to parse the request body as JSON: "];
+                let text = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(&text);
+                Self::bad_request(format!("invalid body: {text}"))
+            }
         }
     }
 }

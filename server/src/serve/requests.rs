@@ -10,6 +10,7 @@ use http::header::{CACHE_CONTROL, HeaderName, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, StatusCode};
 
 use super::app::App;
+use super::auth::Who;
 use super::catalog::new_id;
 use super::problem::{FaultId, Problem};
 use super::traces::within;
@@ -23,6 +24,10 @@ const LONGEST_ID: usize = 128;
 /// The id of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestId(pub(crate) String);
+
+/// The path of a request: a route below `/v1` sees it without that prefix.
+#[derive(Clone, Debug)]
+pub(crate) struct WholePath(pub(crate) String);
 
 /// What every request passes.
 #[derive(Clone)]
@@ -44,6 +49,8 @@ pub(super) async fn pass(State(door): State<Door>, mut request: Request, next: N
     let span = traces.begin_request(request.headers());
     let mut response = match door.check(&request) {
         Ok(()) => {
+            let path = WholePath(request.uri().path().to_owned());
+            request.extensions_mut().insert(path);
             request.extensions_mut().insert(RequestId(id.clone()));
             within(span.as_ref(), next.run(request)).await
         }
@@ -68,19 +75,26 @@ pub(super) async fn pass(State(door): State<Door>, mut request: Request, next: N
     door.app.metrics().request(method.as_str(), &route, status, time);
     let milliseconds = time.as_secs_f64() * 1000.0;
     let fault = response.extensions().get::<FaultId>().map(|fault| fault.0.clone());
-    match door.app.config().log {
+    let who = response.extensions().get::<Who>().cloned();
+    let config = door.app.config();
+    match config.log {
+        _ if status < config.log_from => {}
         Log::Off => {}
         Log::Text => {
+            let who =
+                who.map(|who| format!(" tenant {} key {}", runtime::actions::quoted(&who.tenant), who.key)).unwrap_or_default();
             let fault = fault.map(|fault| format!(" fault {fault}")).unwrap_or_default();
-            (door.line)(&format!("{method} {route} {status} {milliseconds:.1} ms {id}{fault}"));
+            (door.line)(&format!("{method} {route} {status} {milliseconds:.1} ms {id}{who}{fault}"));
         }
         Log::Json => {
             let at = clock::rfc3339(clock::now());
             let mut line = serde_json::json!({
                 "at": at, "method": method.as_str(), "route": route, "status": status, "ms": milliseconds, "request_id": id,
             });
-            if let (Some(fault), Some(fields)) = (fault, line.as_object_mut()) {
-                fields.insert("fault".to_owned(), fault.into());
+            if let Some(fields) = line.as_object_mut() {
+                let (tenant, key) = who.map(|who| (who.tenant, who.key)).unzip();
+                let more = [("tenant", tenant), ("key", key), ("fault", fault)];
+                fields.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))));
             }
             (door.line)(&line.to_string());
         }

@@ -7,6 +7,7 @@ mod input;
 mod jobs;
 mod lifecycle;
 mod opened;
+mod packages;
 mod quota;
 mod stream;
 mod tar;
@@ -24,15 +25,19 @@ use super::openapi::{Route, SANDBOX_ROUTES};
 use super::problem::Problem;
 use lifecycle::remove;
 
+pub(super) use actions::FAILED;
 pub(crate) use actions::offered;
 pub(crate) use files::Download;
-pub(crate) use input::{bytes, query};
+pub(crate) use input::{IN_MEMORY, bytes, query};
 pub(crate) use lifecycle::named;
 pub(crate) use opened::Opened;
+pub(super) use opened::check_view;
 
 /// How often it is looked for sandboxes whose time is over, and for idle ones.
 const SWEEP: Duration = Duration::from_secs(5);
-/// How often old answers, hours and files are looked for, in sweeps.
+/// How often the bytes of the data directory are counted, in sweeps.
+const COUNTED: u64 = 12;
+/// How often old responses, hours and files are removed, in sweeps.
 const RARELY: u64 = 120;
 
 /// Routes that need a key: exactly those of the document.
@@ -56,7 +61,7 @@ pub(super) fn routes() -> Router<App> {
         .layer(axum::extract::DefaultBodyLimit::disable())
 }
 
-/// What serves a row of the table.
+/// Returns what serves a row of the table.
 fn handler(route: &Route) -> Option<MethodRouter<App>> {
     Some(match route.operation {
         "createSandbox" => post(lifecycle::create),
@@ -76,19 +81,31 @@ fn handler(route: &Route) -> Option<MethodRouter<App>> {
         "deleteFile" => delete(files::delete),
         "readTree" => get(trees::pack),
         "writeTree" => put(trees::unpack),
+        "listPackages" => get(packages::list),
+        "installPackage" => put(packages::install),
+        "uninstallPackage" => delete(packages::uninstall),
+        "listShellSessions" => get(packages::sessions),
+        "endShellSession" => delete(packages::end_session),
         "followEvents" => get(events::follow),
         "usage" => get(quota::usage),
         _ => return None,
     })
 }
 
-/// Removes sandboxes whose time is over frees the memory of idle ones and tidies the catalog, for ever.
+/// Removes sandboxes whose time is over, frees the memory of idle ones and tidies the catalog, for ever.
 pub(super) async fn expire(app: App, freed: Arc<dyn Fn() + Send + Sync>) {
     let mut round = 0u64;
     loop {
         if round.is_multiple_of(RARELY) {
             // Nothing waits for it, and the next round tries again.
             let _ = app.blocking(forget_old).await;
+        }
+        if round.is_multiple_of(COUNTED) {
+            let count = app.blocking(|app| {
+                app.count_stored_bytes();
+                Ok(())
+            });
+            let _ = count.await;
         }
         let _ = app.blocking(|app| Ok(app.catalog().checkpoint()?)).await;
         let freed = Arc::clone(&freed);

@@ -86,12 +86,16 @@ pub(super) fn open_routes() -> Router<App> {
     Router::new().route(artifacts::ROUTE, get(artifacts::download))
 }
 
-/// Removes what is not kept, and stores and closes the sandboxes of sessions that nobody uses, for ever.
+/// Periodically removes old results, and stores and closes the sandboxes of idle sessions.
 pub(super) async fn expire(app: App) {
     for round in 1u64.. {
         tokio::time::sleep(app.config().sweep).await;
         // What cannot be done now is tried again.
-        let _ = app.blocking(shells::expire).await;
+        let idle = app.blocking(|app| {
+            shells::expire(app);
+            Ok(())
+        });
+        let _ = idle.await;
         let _ = app.blocking(move |app| retention::sweep(app, round)).await;
     }
 }

@@ -98,7 +98,7 @@ impl Traces {
         self.0.as_ref()?;
         match only(headers, &TRACE_PARENT).map(parent) {
             Some(Some((parent, true))) => Span::new(Some(parent), true),
-            // The client says that this trace is not recorded.
+            // The client requests that this trace is not recorded.
             Some(Some((_, false))) => None,
             // A header that is not valid is ignored, as the standard has it.
             Some(None) | None => Span::new(None, true),
@@ -125,7 +125,7 @@ impl Traces {
         }
     }
 
-    /// How many spans were accepted by the collector, and how many were dropped; `None` if nothing is recorded.
+    /// Returns how many spans were accepted by the collector, and how many were dropped; `None` if nothing is recorded.
     pub(super) fn counts(&self) -> Option<(u64, u64)> {
         let inner = self.0.as_ref()?;
         Some((inner.sent.load(Ordering::Relaxed), inner.dropped.load(Ordering::Relaxed)))

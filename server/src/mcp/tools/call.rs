@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::Service;
 use super::super::sandboxes::Named;
 use super::{Place, SKILL_PREFIX, in_sandboxes, on_skills, snapshots};
+use crate::serve::admission::{REST, Turn, Watch};
 
 /// The interval of progress notifications.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -134,10 +135,13 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;
+    let mut watch = turn_of(context).map(|turn| Watch::new(turn, cancel.0.clone()));
+    let mut rest = tokio::time::interval(REST);
     let mut stopped = false;
     let done = loop {
         tokio::select! {
             done = &mut task => break done,
+            _ = rest.tick(), if watch.is_some() => watch.iter_mut().for_each(Watch::look),
             () = cancelled(context, &told), if !stopped => {
                 stopped = true;
                 cancel.0.kill();
@@ -179,6 +183,11 @@ async fn cancelled(context: &RequestContext<RoleServer>, told: &CancellationToke
 fn session_of(context: &RequestContext<RoleServer>) -> Option<String> {
     let parts = context.extensions.get::<http::request::Parts>()?;
     Some(parts.headers.get(crate::http::SESSION_HEADER)?.to_str().ok()?.to_owned())
+}
+
+// The tenant's turn, if this is a call of `sandlite serve`.
+fn turn_of(context: &RequestContext<RoleServer>) -> Option<&Arc<Turn>> {
+    context.extensions.get::<http::request::Parts>()?.extensions.get()
 }
 
 fn last_line(bytes: &[u8]) -> String {

@@ -4,8 +4,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use runtime::Error;
 use runtime::actions::{Action, Answer, Effect, Permission, Request};
+use runtime::{Error, Sandbox};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,9 @@ pub(super) struct Export {
     /// Also return its bytes as base64, if they are at most 8 MB.
     #[serde(default)]
     inline: bool,
+    /// Save this version instead of the current state: a run's number, HEAD~3, a checkpoint, @{2 hours ago}.
+    #[serde(default)]
+    at: Option<String>,
 }
 
 /// A saved snapshot.
@@ -68,8 +71,9 @@ impl Request<Place> for Export {
 
 fn export(request: &Export, place: &Place) -> Result<Answer, Answer> {
     let sandboxes = place.service.sandboxes();
+    let sandbox = of_version(place, request.at.as_deref())?;
     let (name, path) = sandboxes.new_snapshot(request.name.as_deref())?;
-    place.named.sandbox.export(&path)?;
+    sandbox.export(&path)?;
     let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
     let content = if request.inline && size <= INLINE { std::fs::read(&path).ok().map(|b| STANDARD.encode(b)) } else { None };
     let kept = sandboxes.keeps_snapshots();
@@ -82,6 +86,12 @@ fn export(request: &Export, place: &Place) -> Result<Answer, Answer> {
     }
     let bytes = content.as_ref().map_or(0, String::len);
     Ok(Answer::with_bytes(bytes, text, &Exported { name, size, kept, content }))
+}
+
+// The sandbox, or one of its versions.
+fn of_version(place: &Place, at: Option<&str>) -> Result<Sandbox, Error> {
+    let sandbox = &place.named.sandbox;
+    at.map_or_else(|| Ok(sandbox.clone()), |at| sandbox.at(at))
 }
 
 /// Selects the snapshot to open.
@@ -162,13 +172,17 @@ pub(super) struct Fork {
     /// Replace an existing sandbox with that name.
     #[serde(default)]
     replace: bool,
+    /// Copy this version instead of the current state: a run's number, HEAD~3, a checkpoint, @{2 hours ago}.
+    #[serde(default)]
+    at: Option<String>,
 }
 
 impl Request<Place> for Fork {
     type Data = Opened;
 
     fn run(self, place: &Place) -> Result<Answer, Error> {
-        let fork = place.service.sandboxes().fork(&place.named.sandbox, self.name.as_deref(), self.replace);
+        let sandbox = of_version(place, self.at.as_deref())?;
+        let fork = place.service.sandboxes().fork(&sandbox, self.name.as_deref(), self.replace);
         Ok(fork.map_or_else(|refused| refused, |fork| Opened::answer(&fork)))
     }
 }

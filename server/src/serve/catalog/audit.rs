@@ -1,4 +1,4 @@
-//! The audit log: who asked for what, and what became of it. Rows are only added.
+//! The audit log: who requested which change, and its result. Rows are only added, and removed by age and number alone.
 
 use rusqlite::params;
 use serde::Serialize;
@@ -31,7 +31,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// The rows of a tenant before a number, newest first.
+    /// Removes rows of a tenant that are older than `since`, or that are not among its newest `most`.
+    pub(crate) fn prune_audit(&self, tenant: &str, since: i64, most: u64) -> rusqlite::Result<usize> {
+        let sql = "DELETE FROM audit WHERE tenant = ?1 AND number <= max(
+                     coalesce((SELECT max(number) FROM audit WHERE tenant = ?1 AND at < ?2), 0),
+                     coalesce((SELECT number FROM audit WHERE tenant = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?3), 0))";
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.change(|transaction| transaction.prepare_cached(sql)?.execute(params![tenant, since, most]))
+    }
+
+    /// Returns the rows of a tenant before a number, newest first.
     pub(crate) fn audit_rows(&self, tenant: &str, before: i64, limit: usize) -> rusqlite::Result<Vec<AuditRow>> {
         let sql = "SELECT number, at, key, method, path, status, request FROM audit
                    WHERE tenant = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3";
@@ -50,5 +59,30 @@ impl Catalog {
             })?;
             rows.collect()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn paths(catalog: &Catalog, tenant: &str) -> Vec<String> {
+        catalog.audit_rows(tenant, i64::MAX, 100).unwrap().into_iter().map(|row| row.path).collect()
+    }
+
+    #[test]
+    fn old_rows_and_rows_beyond_the_limit_of_a_tenant_are_removed() {
+        let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
+        for number in 0..5 {
+            catalog.audit("a", ["key", "PUT", &format!("/{number}"), "request"], 200).unwrap();
+        }
+        catalog.audit("b", ["key", "PUT", "/other", "request"], 200).unwrap();
+        assert_eq!(catalog.prune_audit("a", 0, 5).unwrap(), 0);
+        assert_eq!(catalog.prune_audit("a", 0, 2).unwrap(), 3);
+        assert_eq!(paths(&catalog, "a"), ["/4", "/3"]);
+        assert_eq!(catalog.prune_audit("a", now() + 1, 5).unwrap(), 2);
+        assert_eq!((paths(&catalog, "a"), paths(&catalog, "b")), (vec![], vec!["/other".to_owned()]));
     }
 }

@@ -119,13 +119,13 @@ impl Catalog {
         self.change(|transaction| transaction.execute(sql, params![error, now()]))
     }
 
-    /// An execution of a tenant.
+    /// Returns an execution of a tenant.
     pub(crate) fn execution(&self, tenant: &str, id: &str) -> rusqlite::Result<Option<Execution>> {
         let sql = format!("SELECT {COLUMNS} FROM execution WHERE tenant = ?1 AND id = ?2");
         self.read(|connection| connection.prepare_cached(&sql)?.query_row([tenant, id], execution).optional())
     }
 
-    /// The tenant of an execution whose id comes from an address that we signed. Nothing else may ask without a tenant.
+    /// Returns the tenant of an execution whose id comes from an address that we signed. Nothing else may ask without a tenant.
     pub(crate) fn tenant_of_signed(&self, id: &str) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT tenant FROM execution WHERE id = ?1";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())

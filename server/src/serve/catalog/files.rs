@@ -23,7 +23,7 @@ pub(crate) struct FileRow {
 }
 
 impl FileRow {
-    /// The first version of a file, made now.
+    /// Returns the first version of a file, made now.
     pub(crate) fn new(id: String, tenant: &str, name: &str, content_type: &str, size_bytes: i64) -> Self {
         let at = now();
         let (tenant, name, content_type) = (tenant.to_owned(), name.to_owned(), content_type.to_owned());
@@ -119,7 +119,7 @@ impl Catalog {
         })
     }
 
-    /// A file of a tenant.
+    /// Returns a file of a tenant.
     pub(crate) fn file(&self, tenant: &str, id: &str) -> rusqlite::Result<Option<FileRow>> {
         let sql = format!("SELECT {COLUMNS} FROM file WHERE tenant = ?1 AND id = ?2");
         self.read(|connection| connection.prepare_cached(&sql)?.query_row([tenant, id], file).optional())
@@ -138,7 +138,7 @@ impl Catalog {
         })
     }
 
-    /// Every version of a file, newest first; none if there is no such file.
+    /// Returns every version of a file, newest first; none if there is no such file.
     pub(crate) fn file_versions(&self, tenant: &str, id: &str) -> rusqlite::Result<Vec<FileRow>> {
         let Some(row) = self.file(tenant, id)? else { return Ok(Vec::new()) };
         let first = row.parent.unwrap_or(row.id);
@@ -148,7 +148,7 @@ impl Catalog {
         self.read(|connection| connection.prepare_cached(&sql)?.query_map([tenant, &first], file)?.collect())
     }
 
-    /// The files that an execution left, as it left them.
+    /// Returns the files that an execution left, as it left them.
     pub(crate) fn artifacts(&self, tenant: &str, execution: &str) -> rusqlite::Result<Vec<FileRow>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM file WHERE tenant = ?1 AND execution = ?2 AND parent IS NULL AND session IS NULL ORDER BY name"
@@ -168,7 +168,7 @@ impl Catalog {
         self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)))
     }
 
-    /// The files of a session by name.
+    /// Returns the files of a session by name.
     pub(crate) fn session_files(&self, tenant: &str, session: &str) -> rusqlite::Result<Vec<FileRow>> {
         let sql = format!("SELECT {COLUMNS} FROM file WHERE tenant = ?1 AND session = ?2 ORDER BY name, version");
         self.read(|connection| connection.prepare_cached(&sql)?.query_map([tenant, session], file)?.collect())

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension as _, params};
 use super::Catalog;
 use crate::serve::clock::now;
 
-/// How long an answer is kept, in milliseconds.
+/// How long a response is kept, in milliseconds.
 const KEPT: i64 = 24 * 3_600_000;
 
 /// An answer that was kept.
@@ -24,7 +24,7 @@ pub(crate) enum Begun {
     New,
     /// The same request is under way.
     UnderWay,
-    /// The same request was answered.
+    /// The same request already has a response.
     Answered(KeptAnswer),
     /// Another request had this key.
     Mismatch,
@@ -62,7 +62,7 @@ impl Catalog {
         })
     }
 
-    /// Keeps an answer; without one the request counts as never begun.
+    /// Stores a response; without one the request counts as never begun.
     pub(crate) fn end_request(&self, tenant: &str, key: &str, answer: Option<&KeptAnswer>) -> rusqlite::Result<()> {
         self.change(|transaction| match answer {
             Some(KeptAnswer { status, headers, body }) => {
@@ -77,7 +77,7 @@ impl Catalog {
         .map(drop)
     }
 
-    /// Forgets old answers.
+    /// Removes old responses.
     pub(crate) fn forget_answers(&self) -> rusqlite::Result<()> {
         let oldest = now() - KEPT;
         self.change(|transaction| transaction.execute("DELETE FROM idempotency WHERE created_at < ?1", [oldest])).map(drop)

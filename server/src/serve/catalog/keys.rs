@@ -144,7 +144,7 @@ impl Catalog {
         Ok((text, id))
     }
 
-    /// The key of a text, if it counts now. Found by its digest, so that the time it takes says nothing of the text.
+    /// Returns the key of a text, if it is valid now. The look-up is by digest, so its duration reveals nothing about the text.
     pub(crate) fn find_key(&self, text: &str) -> rusqlite::Result<Option<Key>> {
         let at = now();
         let sql = "SELECT id, tenant, role, view, coalesce(last_used_at, 0) FROM api_key
@@ -166,7 +166,18 @@ impl Catalog {
         Ok(Some(key))
     }
 
-    /// The keys of a tenant, or of all, oldest first.
+    /// Returns whether there is a key of this text, valid or not.
+    pub(crate) fn knows_key(&self, text: &str) -> rusqlite::Result<bool> {
+        self.read(|connection| connection.prepare_cached("SELECT 1 FROM api_key WHERE hash = ?1")?.exists([digest(text)]))
+    }
+
+    /// Returns whether a key that was found before counts now.
+    pub(crate) fn is_valid_key(&self, id: &str) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM api_key WHERE id = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)";
+        self.read(|connection| connection.prepare_cached(sql)?.exists(params![id, now()]))
+    }
+
+    /// Returns the keys of a tenant, or of all, oldest first.
     pub(crate) fn list_keys(&self, tenant: Option<&str>) -> rusqlite::Result<Vec<KeyRow>> {
         self.read(|connection| {
             let sql = "SELECT * FROM api_key WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created_at, id";

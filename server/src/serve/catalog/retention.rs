@@ -15,7 +15,7 @@ pub(crate) struct Kept {
     pub(crate) bytes: i64,
 }
 
-/// Files that a run left and nobody has put into a session or replaced: those that go with their execution.
+/// Files of a run that were neither replaced nor put into a session: they are removed with their execution.
 const ARTIFACT: &str = "tenant = ?1 AND execution IS NOT NULL AND session IS NULL AND parent IS NULL";
 
 impl Catalog {
@@ -42,7 +42,7 @@ impl Catalog {
         })
     }
 
-    /// Whether there is a file of this id.
+    /// Returns whether there is a file of this id.
     pub(crate) fn knows_file(&self, id: &str) -> rusqlite::Result<bool> {
         self.read(|connection| connection.prepare_cached("SELECT 1 FROM file WHERE id = ?1")?.exists([id]))
     }

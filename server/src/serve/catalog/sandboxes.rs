@@ -52,7 +52,7 @@ fn is_taken(connection: &rusqlite::Connection, tenant: &str, name: &str, but: &s
 }
 
 impl Catalog {
-    /// Adds a sandbox, if the tenant has fewer than `most` and none of its name.
+    /// Adds a sandbox, if the tenant has fewer than `most`, none of its name, and still has the one that it lies over.
     pub(crate) fn add_sandbox(&self, new: &SandboxRow, most: u64) -> rusqlite::Result<Result<(), Taken>> {
         self.change(|transaction| {
             let count = "SELECT count(*) FROM sandbox WHERE tenant = ?1";
@@ -64,6 +64,12 @@ impl Catalog {
                 && is_taken(transaction, &new.tenant, name, &new.id)?
             {
                 return Ok(Err(Taken::Name));
+            }
+            if let Some(base) = &new.base {
+                let sql = "SELECT 1 FROM sandbox WHERE tenant = ?1 AND id = ?2";
+                if !transaction.prepare_cached(sql)?.exists([&new.tenant, base])? {
+                    return Ok(Err(Taken::Missing));
+                }
             }
             let options = new.base.as_ref().map_or_else(|| serde_json::json!({}), |base| serde_json::json!({ "base": base }));
             let sql = format!("INSERT INTO sandbox ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
@@ -82,14 +88,14 @@ impl Catalog {
         })
     }
 
-    /// A tenant's sandbox that has not expired.
+    /// Returns a tenant's sandbox that has not expired.
     pub(crate) fn sandbox(&self, tenant: &str, id: &str) -> rusqlite::Result<Option<SandboxRow>> {
         let sql =
             format!("SELECT {COLUMNS} FROM sandbox WHERE id = ?2 AND tenant = ?1 AND (expires_at IS NULL OR expires_at > ?3)");
         self.read(|connection| connection.prepare_cached(&sql)?.query_row(params![tenant, id, now()], row).optional())
     }
 
-    /// A tenant's sandboxes in the order in which they were made, after the one with this moment and id; of one name, if it is given.
+    /// Returns a tenant's sandboxes in the order in which they were made, after the one with this moment and id; of one name, if it is given.
     pub(crate) fn sandboxes(
         &self,
         tenant: &str,
@@ -108,10 +114,17 @@ impl Catalog {
         })
     }
 
-    /// How many sandboxes a tenant has.
+    /// Returns how many sandboxes a tenant has.
     pub(crate) fn count_sandboxes(&self, tenant: &str) -> rusqlite::Result<u64> {
         let sql = "SELECT count(*) FROM sandbox WHERE tenant = ?1";
         let count: i64 = self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    /// Returns the number of sandboxes of all tenants.
+    pub(crate) fn count_all_sandboxes(&self) -> rusqlite::Result<u64> {
+        let sql = "SELECT count(*) FROM sandbox";
+        let count: i64 = self.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
@@ -165,13 +178,40 @@ impl Catalog {
         self.read(|connection| connection.prepare_cached(&sql)?.query_map([now()], row)?.collect())
     }
 
-    /// The directories of all tenants, by name.
+    /// Returns the directories of all tenants, by name.
     pub(crate) fn tenant_names(&self) -> rusqlite::Result<Vec<String>> {
         self.read(|connection| connection.prepare_cached("SELECT name FROM tenant")?.query_map([], |row| row.get(0))?.collect())
     }
 
-    /// Whether there is a row of this id, expired or not.
+    /// Returns whether there is a row of this id, expired or not.
     pub(crate) fn knows_sandbox(&self, id: &str) -> rusqlite::Result<bool> {
         self.read(|connection| connection.prepare_cached("SELECT 1 FROM sandbox WHERE id = ?1")?.exists([id]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn a_sandbox_that_lies_over_a_removed_one_is_not_added() {
+        let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
+        let row = |id: &str, base: Option<&str>| SandboxRow {
+            id: id.to_owned(),
+            tenant: "a".to_owned(),
+            name: None,
+            preset: "normal".to_owned(),
+            base: base.map(str::to_owned),
+            created_at: 0,
+            used_at: 0,
+            expires_at: None,
+        };
+        assert!(catalog.add_sandbox(&row("below", None), 9).unwrap().is_ok());
+        assert!(catalog.add_sandbox(&row("above", Some("below")), 9).unwrap().is_ok());
+        assert_eq!(catalog.remove_sandbox("a", "below").unwrap(), (1, true));
+        assert!(matches!(catalog.add_sandbox(&row("other", Some("gone")), 9).unwrap(), Err(Taken::Missing)));
+        assert_eq!(catalog.count_sandboxes("a").unwrap(), 2);
     }
 }

@@ -15,7 +15,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether a tenant has a session.
+    /// Returns whether a tenant has a session.
     pub(crate) fn has_session(&self, tenant: &str, name: &str) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM session WHERE tenant = ?1 AND name = ?2";
         self.read(|connection| Ok(connection.prepare_cached(sql)?.query_row([tenant, name], |_| Ok(())).optional()?.is_some()))
@@ -27,7 +27,7 @@ impl Catalog {
         self.read(|connection| connection.prepare_cached(sql)?.query_map([at], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
     }
 
-    /// How many sessions a tenant has.
+    /// Returns how many sessions a tenant has.
     pub(crate) fn count_sessions(&self, tenant: &str) -> rusqlite::Result<i64> {
         let sql = "SELECT count(*) FROM session WHERE tenant = ?1";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)))
@@ -65,7 +65,7 @@ impl Catalog {
         })
     }
 
-    /// What a tenant's admin chose for the scan of new skills: `auto` or `none`.
+    /// Returns what a tenant's admin chose for the scan of new skills: `auto` or `none`.
     pub(crate) fn scan_policy(&self, tenant: &str) -> rusqlite::Result<String> {
         let sql = "SELECT value FROM setting WHERE name = 'scan:' || ?1";
         let known: Option<Vec<u8>> =
@@ -73,7 +73,7 @@ impl Catalog {
         Ok(known.and_then(|value| String::from_utf8(value).ok()).unwrap_or_else(|| "none".to_owned()))
     }
 
-    /// The patterns that a tenant's admins have added to the scan, as they were stored.
+    /// Returns the patterns that a tenant's admins have added to the scan, as they were stored.
     pub(crate) fn scan_patterns(&self, tenant: &str) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT CAST(value AS TEXT) FROM setting WHERE name = 'patterns:' || ?1";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)).optional())

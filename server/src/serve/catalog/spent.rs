@@ -19,7 +19,7 @@ impl Catalog {
         self.change(|transaction| transaction.prepare_cached(sql)?.execute(params![tenant, now() / HOUR, fuel])).map(drop)
     }
 
-    /// The fuel and the runs of a tenant in this hour.
+    /// Returns the fuel and the runs of a tenant in this hour.
     pub(crate) fn spent(&self, tenant: &str) -> rusqlite::Result<(u64, u64)> {
         let sql = "SELECT fuel, runs FROM spent WHERE tenant = ?1 AND hour = ?2";
         let found: Option<(i64, i64)> = self.read(|connection| {
@@ -30,7 +30,7 @@ impl Catalog {
         Ok((u64::try_from(fuel).unwrap_or(0), u64::try_from(runs).unwrap_or(0)))
     }
 
-    /// The hours of a tenant that are kept, oldest first: when each began, its fuel and its runs. Hours without a run are left out.
+    /// Returns the hours of a tenant that are kept, oldest first: when each began, its fuel and its runs. Hours without a run are left out.
     pub(crate) fn spent_by_hour(&self, tenant: &str) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
         let sql = "SELECT hour, fuel, runs FROM spent WHERE tenant = ?1 AND hour > ?2 ORDER BY hour";
         self.read(|connection| {

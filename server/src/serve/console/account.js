@@ -19,7 +19,7 @@ export async function page({ root, client, who, signal, again }) {
     meter("Storage", used.bytes, limit("bytes", "bytes_of_tenant"), bytes),
     meter("Fuel this hour", used.fuel_this_hour, limit("fuel_per_hour", "fuel_this_hour", "fuel"), count),
     meter("Runs this hour", used.runs_this_hour, limit("runs_this_hour", "runs_per_hour"), count),
-    h("dl", { class: "facts" }, [["Runs at a time", "concurrent"], ["Requests that may wait", "queue"], ["Requests per second of a key", "requests_per_second"]].flatMap(([title, name]) => [h("dt", {}, title), h("dd", {}, count(limits[name] ?? 0))])));
+    h("dl", { class: "facts" }, [["Runs at a time", "concurrent"], ["Requests that may wait", "queue"], ["Requests per second", "requests_per_second"]].flatMap(([title, name]) => [h("dt", {}, title), h("dd", {}, count(limits[name] ?? 0))])));
   fill(root,
     head("Account", { below: `${who.tenant} · ${who.role}${who.view ? ` · sees sandboxes as ${who.view}` : ""}` }),
     h("div", { class: "stack" },

@@ -19,7 +19,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The page.
+/// Returns the page.
 pub(super) fn render(document: &Value) -> String {
     let mut tags: Vec<(String, String)> = Vec::new();
     for (path, item) in document["paths"].as_object().into_iter().flatten() {

@@ -5,7 +5,8 @@ mod skillbox;
 use serde_json::{Map, Value, json};
 
 /// The schemas that routes name.
-pub(super) const NAMES: [&str; 36] = [
+pub(super) const NAMES: [&str; 50] = [
+    "ActiveVersion",
     "Any",
     "ChangeSandbox",
     "CreateKey",
@@ -20,8 +21,11 @@ pub(super) const NAMES: [&str; 36] = [
     "ForkSandbox",
     "Job",
     "Jobs",
+    "Moment",
     "Problem",
+    "PushedSkill",
     "Review",
+    "RevisedSkill",
     "RunResult",
     "RunSkill",
     "Sandbox",
@@ -29,22 +33,32 @@ pub(super) const NAMES: [&str; 36] = [
     "ScannerConfig",
     "ScannerPatterns",
     "ShellCommand",
+    "ShellContent",
+    "ShellDone",
+    "ShellEntries",
+    "ShellFiles",
     "ShellList",
     "ShellOutput",
     "ShellPath",
     "ShellSkill",
+    "ShellUploaded",
     "ShellWrite",
+    "Skill",
+    "SkillContents",
+    "SkillDiff",
     "SkillFields",
     "SkillFile",
     "SkillFiles",
+    "SkillVersions",
+    "Skills",
     "Unpacked",
     "Usage",
+    "ValidSkill",
     "Version",
     "WhoAmI",
-    "Moment",
 ];
 
-/// The schema of a name.
+/// Returns the schema of a name.
 pub(super) fn schema_of(name: &str) -> Value {
     let of = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     let text = || json!({ "type": "string" });

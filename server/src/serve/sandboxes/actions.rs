@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::header::ACCEPT;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use runtime::actions::{Action, Answer, Context, Permission, Prepared};
 use runtime::{Cancel, Error, ErrorKind};
 use serde_json::Value;
@@ -21,6 +21,12 @@ use crate::serve::auth::Caller;
 use crate::serve::catalog::SandboxRow;
 use crate::serve::problem::Problem;
 use crate::serve::traces::carried;
+
+/// Set on an answer that is a negative result.
+pub(in crate::serve) const FAILED: HeaderName = HeaderName::from_static("action-failed");
+/// Actions that change something and store nothing.
+const FREEING: [&str; 7] =
+    ["delete_file", "kv_delete", "prune_versions", "compact", "acknowledge_events", "activate_skill", "delete_skill"];
 
 /// An action of one of the tables.
 #[derive(Clone, Copy)]
@@ -63,11 +69,16 @@ impl Known {
         of_both!(self, action => (action.output)())
     }
 
+    /// Returns whether it may need room on the disk. What frees some must work for a tenant that has none.
+    pub(crate) fn may_store(self) -> bool {
+        self.takes_turns() && !FREEING.contains(&self.name())
+    }
+
     fn takes_turns(self) -> bool {
         of_both!(self, action => action.takes_turns())
     }
 
-    /// Whether it runs programs.
+    /// Returns whether it runs programs.
     pub(crate) fn runs(self) -> bool {
         matches!(self.permission(), Permission::Execute | Permission::RunSkills)
     }
@@ -80,7 +91,7 @@ impl Known {
     }
 }
 
-/// The actions that HTTP offers: all but those on directories of the server's machine.
+/// Returns the actions that HTTP offers: all but those on directories of the server's machine.
 pub(crate) fn offered() -> impl Iterator<Item = Known> {
     let in_sandboxes = runtime::actions::actions().iter().map(Known::OfSandbox);
     let all = in_sandboxes.chain(skills::actions::actions().iter().map(Known::OfSkills));
@@ -106,7 +117,7 @@ struct Task {
 }
 
 impl Task {
-    fn run(self, app: &App, on_output: Option<stream::Listener>) -> Result<Value, Problem> {
+    fn run(self, app: &App, on_output: Option<stream::Listener>) -> Result<Answer, Problem> {
         let sandbox = self.slot.open(app, &self.row, &self.caller)?;
         let done = match self.work {
             Work::InSandbox(prepared) => {
@@ -127,27 +138,30 @@ impl Task {
         }
         let done = answered(done);
         if self.known.runs() {
-            account(app, &self.row.tenant, self.known.name(), &done)?;
+            account(app, &self.row.tenant, self.known.name(), done.as_ref().ok().map(|answer| &answer.data))?;
         }
         done
     }
 }
 
-/// Adds a run's fuel to what its tenant has used.
-pub(crate) fn account(app: &App, tenant: &str, kind: &'static str, done: &Result<Value, Problem>) -> Result<(), Problem> {
-    let fuel = done.as_ref().ok().and_then(|data| data["usage"]["fuel"].as_u64()).unwrap_or(0);
-    let status = done.as_ref().map_or("refused", |data| if data["exit_code"].as_u64() == Some(0) { "success" } else { "failed" });
+// Adds a run's fuel to what its tenant has used; `ran` is the data of one that was not refused.
+fn account(app: &App, tenant: &str, kind: &'static str, ran: Option<&Value>) -> Result<(), Problem> {
+    let fuel = ran.and_then(|data| data["usage"]["fuel"].as_u64()).unwrap_or(0);
+    let status = ran.map_or("refused", |data| if data["exit_code"].as_u64() == Some(0) { "success" } else { "failed" });
     app.metrics().run(kind, status, fuel);
+    if let Some(limit) = ran.and_then(|data| data["limit"]["name"].as_str()) {
+        app.metrics().limit(limit);
+    }
     Ok(app.catalog().spend(tenant, fuel)?)
 }
 
 // A command that fails or meets a limit is data; an action that was not done is a problem.
-fn answered(done: Result<Answer, Error>) -> Result<Value, Problem> {
+fn answered(done: Result<Answer, Error>) -> Result<Answer, Problem> {
     match done {
         Ok(answer) if answer.is_error && answer.data.is_null() => {
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "action_failed", answer.text.trim_start_matches("error: ")))
         }
-        Ok(answer) => Ok(answer.data),
+        Ok(answer) => Ok(answer),
         Err(error) => {
             let kind = error.kind();
             let problem = Problem::from(error);
@@ -164,10 +178,28 @@ fn prefers_async(headers: &HeaderMap) -> bool {
     values.flat_map(|value| value.split([',', ';'])).any(|word| word.trim().eq_ignore_ascii_case("respond-async"))
 }
 
-/// Whether a client wants a stream of events.
-pub(super) fn wants_events(headers: &HeaderMap) -> bool {
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split([',', ';'])).any(|word| word.trim().eq_ignore_ascii_case("text/event-stream"))
+    values.flat_map(|value| value.split([',', ';'])).any(|word| word.trim().eq_ignore_ascii_case(kind))
+}
+
+/// Returns whether a client wants a stream of events.
+pub(super) fn wants_events(headers: &HeaderMap) -> bool {
+    accepts(headers, "text/event-stream")
+}
+
+// Whether a client wants the text that models and people read, instead of the data.
+fn wants_text(headers: &HeaderMap) -> bool {
+    accepts(headers, "text/plain") && !accepts(headers, "application/json")
+}
+
+// The header is what `is_error` is for models: a negative result, such as a replay that differs.
+fn response(answer: Answer, is_text: bool) -> Response {
+    let mut response = if is_text { answer.text.into_response() } else { Json(answer.data).into_response() };
+    if answer.is_error {
+        response.headers_mut().insert(FAILED, HeaderValue::from_static("true"));
+    }
+    response
 }
 
 /// `POST /v1/sandboxes/{id}/actions/{action}`.
@@ -189,7 +221,7 @@ pub(super) async fn act(
     if known.runs() {
         app.require_fuel(&row.tenant)?;
     }
-    if known.takes_turns() {
+    if known.may_store() {
         let tenant = row.tenant.clone();
         app.require_known_room(&tenant).await?;
     }
@@ -210,7 +242,7 @@ pub(super) async fn act(
         let (app, doing, slot) = (app.clone(), Arc::clone(&job), Arc::clone(&slot));
         let task = begin(None);
         tokio::spawn(carried(async move {
-            doing.end(in_turn(&app, &slot, task, None).await);
+            doing.end(in_turn(&app, &slot, task, None).await.map(|answer| answer.data));
         }));
         return Ok(job.accepted());
     }
@@ -221,7 +253,7 @@ pub(super) async fn act(
         tokio::spawn(carried(async move {
             let done = in_turn(&app, &slot, task, Some(listener)).await;
             match done {
-                Ok(data) => heard.end("result", &data).await,
+                Ok(answer) => heard.end("result", &answer.data).await,
                 Err(problem) => heard.end("error", &problem.body()).await,
             }
         }));
@@ -229,12 +261,12 @@ pub(super) async fn act(
     }
     let turn = if known.takes_turns() { Some(slot.turn().await?) } else { None };
     let task = begin(turn);
-    let data = app.run(&caller, cancel, move |app| task.run(app, None)).await?;
-    Ok(Json(data).into_response())
+    let answer = app.run(&caller, cancel, move |app| task.run(app, None)).await?;
+    Ok(response(answer, wants_text(&headers)))
 }
 
 // For those whose request has ended: the run waits for its turn, or for its cancel.
-async fn in_turn(app: &App, slot: &Slot, mut task: Task, listener: Option<stream::Listener>) -> Result<Value, Problem> {
+async fn in_turn(app: &App, slot: &Slot, mut task: Task, listener: Option<stream::Listener>) -> Result<Answer, Problem> {
     if task.known.takes_turns() {
         task._turn = Some(slot.turn().await?);
     }

@@ -1,11 +1,11 @@
 //! `GET /v1/sandboxes/{id}/events`: what each version changed, as a page or as a stream that continues.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use http::{HeaderMap, Uri};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,24 +18,12 @@ use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::problem::Problem;
 
-/// How often it is looked for versions that nobody has announced.
+/// How often to look for versions that were not announced.
 const LOOK: Duration = Duration::from_secs(1);
 /// Events that wait for the reader.
 const WAITING: usize = 256;
 /// How long a reader may take to make room for one more: then it is cut, and comes back where it was (T-NET-08).
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Streams at a time.
-const MOST: usize = 1024;
-
-static STREAMS: AtomicUsize = AtomicUsize::new(0);
-
-struct Counted;
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        STREAMS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,18 +58,15 @@ pub(super) async fn follow(
 ) -> Result<Response, Problem> {
     let query: After = input::query(&uri)?;
     let id = names.get("id").to_owned();
-    // A client that comes back says what it has seen.
+    // A client that reconnects sends the last event that it has seen.
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let after = seen.or(query.after);
     let first = page(&app, &caller, &id, after, query.path.clone()).await?;
     if !wants_events(&headers) {
         return Ok(Json(first).into_response());
     }
-    let before = STREAMS.fetch_add(1, Ordering::Relaxed);
-    let counted = Counted;
-    if before >= MOST {
-        return Err(Problem::limited("too many streams of events", 5));
-    }
+    let share = app.opened().streams.take(&caller.tenant);
+    let share = share.ok_or_else(|| Problem::limited("too many streams of events at a time", 5))?;
     let (_, slot) = app.opened().find(&app, &caller, &id)?;
     let mut changes = slot.changes();
     drop(slot);
@@ -89,11 +74,8 @@ pub(super) async fn follow(
     tokio::spawn(async move {
         let mut page = first;
         loop {
-            for event in events(&page) {
-                match tokio::time::timeout(PATIENCE, sender.send(event)).await {
-                    Ok(Ok(())) => {}
-                    _ => return,
-                }
+            if !pass_on(&sender, events(&page), PATIENCE).await {
+                return;
             }
             if !page.more {
                 // A sandbox that was closed announces nothing more: then it is looked at now and then.
@@ -108,7 +90,22 @@ pub(super) async fn follow(
             if sender.is_closed() {
                 return;
             }
-            page = match self::page(&app, &caller, &id, Some(page.version), query.path.clone()).await {
+            // A key that is revoked or expires while its stream is open is refused as at any other request.
+            let counts = app.blocking({
+                let key = caller.key.clone();
+                move |app| {
+                    app.require_running()?;
+                    app.catalog()
+                        .is_valid_key(&key)?
+                        .then_some(())
+                        .ok_or_else(|| Problem::unauthorized("invalid or revoked API key"))
+                }
+            });
+            let next = match counts.await {
+                Ok(()) => self::page(&app, &caller, &id, Some(page.version), query.path.clone()).await,
+                Err(problem) => Err(problem),
+            };
+            page = match next {
                 Ok(page) => page,
                 Err(problem) => {
                     let _ = sender.try_send(stream::event("error", None, &problem.body()));
@@ -117,11 +114,22 @@ pub(super) async fn follow(
             };
         }
     });
-    Ok(stream::response(receiver, counted))
+    Ok(stream::response(receiver, share))
+}
+
+// Sends events to a reader; `false` if it is gone, or takes longer than `patience` to make room for one.
+async fn pass_on(sender: &mpsc::Sender<Bytes>, events: Vec<Bytes>, patience: Duration) -> bool {
+    for event in events {
+        match tokio::time::timeout(patience, sender.send(event)).await {
+            Ok(Ok(())) => {}
+            _ => return false,
+        }
+    }
+    true
 }
 
 // The id stands with the last event of its version: who comes back in between sees all of that version again.
-fn events(page: &runtime::EventPage) -> Vec<bytes::Bytes> {
+fn events(page: &runtime::EventPage) -> Vec<Bytes> {
     let next = page.events.iter().skip(1).map(|event| Some(event.version)).chain([None]);
     let pairs = page.events.iter().zip(next);
     pairs
@@ -131,4 +139,26 @@ fn events(page: &runtime::EventPage) -> Vec<bytes::Bytes> {
             stream::event("change", id, &data)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // T-NET-08.
+    #[tokio::test]
+    async fn a_reader_that_is_late_is_waited_for_and_one_that_does_not_read_is_cut() {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let two = || vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")];
+        let late = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            (receiver.recv().await, receiver.recv().await)
+        };
+        let (passed, read) = futures_util::future::join(pass_on(&sender, two(), Duration::from_secs(60)), late).await;
+        assert!(passed && read.1.is_some_and(|last| last == "b"));
+        let cut = tokio::time::timeout(Duration::from_secs(60), pass_on(&sender, two(), Duration::from_millis(20))).await;
+        assert_eq!(cut, Ok(false));
+        drop(receiver);
+        assert!(!pass_on(&sender, two(), Duration::from_secs(60)).await);
+    }
 }

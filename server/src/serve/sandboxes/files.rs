@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt as _;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use http::header::{
     ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_MATCH,
     IF_NONE_MATCH, IF_RANGE, RANGE,
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use runtime::{Cancel, ErrorKind, Sandbox};
 use serde::Deserialize;
 
@@ -25,13 +25,12 @@ use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::SandboxRow;
 use crate::serve::problem::Problem;
+use crate::serve::shares::Share;
 
 /// A larger file is sent piece by piece.
 const WHOLE: u64 = 1 << 20;
 /// Bytes of a piece.
 const PIECE: u64 = 256 << 10;
-/// Files of one tenant that are being sent.
-const MOST_DOWNLOADS: usize = 64;
 /// The version of a file that does not exist.
 const NONE: &str = "none";
 /// How often a write without a condition is tried when others write the same file.
@@ -43,12 +42,12 @@ struct Look {
     at: Option<String>,
 }
 
-/// The path in the sandbox that a request names.
+/// Returns the path in the sandbox that a request names.
 pub(super) fn path_of(names: &Names) -> String {
     format!("/{}", names.get("path").trim_start_matches('/'))
 }
 
-/// The sandbox of a request at a version.
+/// Returns the sandbox of a request at a version.
 pub(super) fn look(app: &App, caller: &Caller, row: &SandboxRow, slot: &Slot, at: Option<&str>) -> Result<Sandbox, Problem> {
     let sandbox = slot.open(app, row, caller)?;
     Ok(match at {
@@ -61,12 +60,12 @@ fn tag(version: &str) -> String {
     format!("\"{version}\"")
 }
 
-/// Whether a list of entity tags has this one; weak ones are compared by their text.
+/// Returns whether a list of entity tags has this one; weak ones are compared by their text.
 fn lists(tags: &str, version: &str) -> bool {
     tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == "*" || tag.trim_matches('"') == version)
 }
 
-/// The bytes that a `Range` asks for: `Ok(None)` is all of them, `Err` is none that exist.
+/// Returns the bytes that a `Range` asks for: `Ok(None)` is all of them, `Err` is none that exist.
 fn range(asked: &str, size: u64) -> Result<Option<(u64, u64)>, ()> {
     let Some(spec) = asked.strip_prefix("bytes=").filter(|spec| !spec.contains(',')) else { return Ok(None) };
     let Some((first, last)) = spec.trim().split_once('-') else { return Ok(None) };
@@ -153,6 +152,9 @@ pub(super) async fn read(
         .filter(|_| headers.get(IF_RANGE).is_none_or(|tag| lists(tag.to_str().unwrap_or(""), &found.version)));
     let part = asked.map_or(Ok(None), |asked| range(asked, found.size));
     let etag = HeaderValue::from_str(&tag(&found.version)).map_err(|_| Problem::bad_request("this file has no version"))?;
+    if headers.contains_key(IF_MATCH) && !expected(&headers)?.allows(&found.version) {
+        return Err(differs());
+    }
     if only(&headers, &IF_NONE_MATCH).is_some_and(|tags| lists(tags, &found.version)) {
         return Ok((StatusCode::NOT_MODIFIED, [(ETAG, etag)]).into_response());
     }
@@ -232,22 +234,18 @@ fn taken_out(app: &App, tenant: &str, sandbox: &Sandbox, path: &str, (from, to):
 /// A file that is being sent, counted until it was.
 pub(crate) struct Download {
     app: App,
-    tenant: String,
+    _share: Share,
 }
 
 impl Download {
-    /// Counts one more; a tenant has only so many at a time (T-NET-08).
+    /// Counts one more; their number per tenant is limited (T-NET-08).
     pub(crate) fn begin(app: &App, tenant: &str) -> Result<Self, Problem> {
-        let mut counts = app.opened().downloads.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(tenant.to_owned()).or_default();
-        if *count >= MOST_DOWNLOADS {
-            return Err(Problem::limited("too many downloads of this tenant at a time", 1));
-        }
-        *count += 1;
-        Ok(Self { app: app.clone(), tenant: tenant.to_owned() })
+        let share = app.opened().downloads.take(tenant);
+        let share = share.ok_or_else(|| Problem::limited("too many downloads of this tenant at a time", 1))?;
+        Ok(Self { app: app.clone(), _share: share })
     }
 
-    /// The first bytes of a file as a body. No thread waits for the client.
+    /// Returns the first bytes of a file as a body. No thread waits for the client.
     pub(crate) fn body(self, file: File, length: u64) -> Body {
         let start = (self, Arc::new(file), 0u64);
         let stream = futures_util::stream::unfold(start, move |(download, file, at)| async move {
@@ -260,7 +258,7 @@ impl Download {
                 source.read_exact_at(&mut piece, at)?;
                 Ok(Bytes::from(piece))
             });
-            // The headers are gone: all that can be said is that the body is not whole.
+            // The headers were sent: the client can only see that the body is incomplete.
             match piece.await {
                 Ok(piece) => Some((Ok(piece), (download, file, at + size))),
                 Err(problem) => Some((Err(std::io::Error::other(problem.message)), (download, file, length))),
@@ -270,39 +268,59 @@ impl Download {
     }
 }
 
-impl Drop for Download {
-    fn drop(&mut self) {
-        let mut counts = self.app.opened().downloads.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.tenant) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.tenant);
-            }
-        }
-    }
-}
-
-/// What a change expects of the file that is there.
+/// What a request expects of the file that is there.
+#[derive(Debug, PartialEq, Eq)]
 enum Expected {
     Anything,
     Something,
-    Version(String),
+    Nothing,
+    OneOf(Vec<String>),
+    NoneOf(Vec<String>),
+}
+
+impl Expected {
+    /// Whether a file of this version is as expected.
+    fn allows(&self, version: &str) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Something => version != NONE,
+            Self::Nothing => version == NONE,
+            Self::OneOf(versions) => versions.iter().any(|known| known == version),
+            Self::NoneOf(versions) => !versions.iter().any(|known| known == version),
+        }
+    }
 }
 
 fn expected(headers: &HeaderMap) -> Result<Expected, Problem> {
-    let invalid = |name: &str| Problem::bad_request(format!("invalid `{name}`: expected one entity tag"));
+    let listed = |name: HeaderName| {
+        let tags = only(headers, &name).and_then(tags);
+        tags.ok_or_else(|| Problem::bad_request(format!("invalid `{name}`: expected `*` or entity tags such as \"abc\"")))
+    };
     match (headers.get(IF_MATCH), headers.get(IF_NONE_MATCH)) {
         (None, None) => Ok(Expected::Anything),
         (Some(_), Some(_)) => Err(Problem::bad_request("choose `If-Match` or `If-None-Match`")),
-        (None, Some(tag)) if tag == "*" => Ok(Expected::Version(NONE.to_owned())),
-        (None, Some(_)) => Err(Problem::bad_request("invalid `If-None-Match`: only `*` is known here")),
+        (None, Some(tag)) if tag == "*" => Ok(Expected::Nothing),
         (Some(tag), None) if tag == "*" => Ok(Expected::Something),
-        (Some(tag), None) => {
-            let tag = tag.to_str().map_err(|_| invalid("If-Match"))?.trim();
-            let inner = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).filter(|inner| !inner.contains('"'));
-            Ok(Expected::Version(inner.ok_or_else(|| invalid("If-Match"))?.to_owned()))
+        // A weak tag does not promise the same bytes, which is what is asked for here.
+        (Some(_), None) => {
+            Ok(Expected::OneOf(listed(IF_MATCH)?.into_iter().filter(|(is_weak, _)| !is_weak).map(|(_, tag)| tag).collect()))
         }
+        (None, Some(_)) => Ok(Expected::NoneOf(listed(IF_NONE_MATCH)?.into_iter().map(|(_, tag)| tag).collect())),
     }
+}
+
+// The entity tags of a list, and whether each is weak.
+fn tags(list: &str) -> Option<Vec<(bool, String)>> {
+    let mut tags = Vec::new();
+    let mut rest = list.trim();
+    while !rest.is_empty() {
+        let (is_weak, tag) = rest.strip_prefix("W/").map_or((false, rest), |tag| (true, tag));
+        let (tag, after) = tag.strip_prefix('"')?.split_once('"')?;
+        tags.push((is_weak, tag.to_owned()));
+        rest = after.trim_start();
+        rest = if rest.is_empty() { rest } else { rest.strip_prefix(',')?.trim_start() };
+    }
+    (!tags.is_empty()).then_some(tags)
 }
 
 fn precondition(error: runtime::Error) -> Problem {
@@ -342,11 +360,8 @@ pub(super) async fn write(
         let mut tries = 0;
         let written = loop {
             tries += 1;
-            let before = match &expected {
-                Expected::Version(version) => version.clone(),
-                _ => files.version(&path)?,
-            };
-            if matches!(expected, Expected::Something) && before == NONE {
+            let before = files.version(&path)?;
+            if !expected.allows(&before) {
                 return Err(differs());
             }
             let whole = runtime::Content::new(content.part(0, content.len())).announced(content.len());
@@ -389,10 +404,14 @@ pub(super) async fn delete(
         let _turn = turn;
         let sandbox = slot.open(app, &row, &caller)?;
         let mut files = sandbox.fs();
-        if let Expected::Version(version) = expected {
-            files = files.if_version(&path, version);
+        let is_directory = files.symlink_metadata(&path)?.is_dir();
+        if expected != Expected::Anything {
+            let before = files.version(&path)?;
+            if !expected.allows(&before) {
+                return Err(differs());
+            }
+            files = files.if_version(&path, before);
         }
-        let is_directory = sandbox.fs().symlink_metadata(&path)?.is_dir();
         match (is_directory, removal.recursive) {
             (false, _) => files.remove_file(&path),
             (true, false) => files.remove_dir(&path),
@@ -424,6 +443,26 @@ mod tests {
         check("lines=1-2", Ok(None));
         check("bytes=a-b", Ok(None));
         assert_eq!(range("bytes=0-", 0), Err(()));
+    }
+
+    #[test]
+    fn a_condition_is_a_list_of_entity_tags_and_a_weak_one_matches_no_content() {
+        let check = |name: &'static str, value: &'static str, allowed: &[&str], refused: &[&str]| {
+            let headers = HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(value))]);
+            let expected = expected(&headers).unwrap();
+            assert!(allowed.iter().all(|version| expected.allows(version)), "{value}");
+            assert!(!refused.iter().any(|version| expected.allows(version)), "{value}");
+        };
+        check("if-match", "\"a\"", &["a"], &["b", NONE]);
+        check("if-match", "\"x\" , \"a\",\"y,z\"", &["a", "x", "y,z"], &["b", "y"]);
+        check("if-match", "W/\"a\"", &[], &["a", NONE]);
+        check("if-match", "*", &["a"], &[NONE]);
+        check("if-none-match", "*", &[NONE], &["a"]);
+        check("if-none-match", "W/\"a\", \"b\"", &["c", NONE], &["a", "b"]);
+        for wrong in ["a", "", "\"a", "\"a\" \"b\"", "*, \"a\""] {
+            let headers = HeaderMap::from_iter([(IF_MATCH, HeaderValue::from_static(wrong))]);
+            assert_eq!(expected(&headers).unwrap_err().status.as_u16(), 400, "{wrong}");
+        }
     }
 
     // T-NET-07.

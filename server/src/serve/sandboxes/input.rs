@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use crate::http::only;
-use crate::message::{LARGEST, Shape};
+use crate::message::{Fault, LARGEST, Shape};
 use crate::serve::app::App;
 use crate::serve::problem::Problem;
 
@@ -26,15 +26,15 @@ use crate::serve::problem::Problem;
 const PIECE_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take to send a body of JSON.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// A larger body waits in a file.
-const IN_MEMORY: u64 = 1 << 20;
+/// A larger upload waits in a file.
+pub(crate) const IN_MEMORY: usize = 1 << 20;
 
 /// The names in a path.
 #[derive(Debug)]
 pub(crate) struct Names(HashMap<String, String>);
 
 impl Names {
-    /// The value of a name; empty if the route does not have it.
+    /// Returns the value of a name; empty if the route does not have it.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
@@ -51,12 +51,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Names {
     }
 }
 
-/// The values of a query.
+/// Returns the values of a query.
 pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
     let parsed = Query::try_from_uri(uri);
-    parsed
-        .map(|Query(values)| values)
-        .map_err(|rejection| Problem::bad_request(format!("invalid query: {}", rejection.body_text())))
+    parsed.map(|Query(values)| values).map_err(|rejection| Problem::invalid_query(&rejection))
 }
 
 fn too_large() -> Problem {
@@ -96,8 +94,11 @@ pub(crate) async fn json<T: DeserializeOwned>(app: &App, headers: &HeaderMap, bo
         let text = "the body must be application/json";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", text));
     }
-    if let Some(fault) = Shape::of(&bytes).fault() {
-        return Err(Problem::bad_request(fault.as_str()));
+    match Shape::of(&bytes).fault() {
+        None => {}
+        // A list; the text of this fault is about messages of a protocol.
+        Some(Fault::Batch) => return Err(Problem::bad_request("invalid body: expected an object")),
+        Some(fault) => return Err(Problem::bad_request(fault.as_str())),
     }
     serde_json::from_slice(&bytes).map_err(|error| invalid(&error))
 }
@@ -160,9 +161,12 @@ pub(crate) async fn spool(app: &App, tenant: &str, headers: &HeaderMap, body: Bo
     if length.is_some_and(|length| length > most) {
         return Err(too_large());
     }
-    if length.is_some_and(|length| length <= IN_MEMORY) {
-        return Ok(Spooled::Memory(bytes(headers, body, usize::try_from(IN_MEMORY.min(most)).unwrap_or(usize::MAX)).await?));
+    if length.is_some_and(|length| length <= IN_MEMORY as u64) {
+        return Ok(Spooled::Memory(bytes(headers, body, usize::try_from(most).unwrap_or(IN_MEMORY).min(IN_MEMORY)).await?));
     }
+    // A thread waits for the client (T-NET-08).
+    let share = app.opened().uploads.take(tenant);
+    let _share = share.ok_or_else(|| Problem::limited("too many uploads of this tenant at a time", 1))?;
     let (sender, mut pieces) = mpsc::channel::<Bytes>(4);
     let name = tenant.to_owned();
     let writing = app.blocking(move |app| {

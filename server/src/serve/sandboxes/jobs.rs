@@ -1,4 +1,4 @@
-//! Runs that nobody waits for: begun with `Prefer: respond-async`, looked at later. They are gone with the server.
+//! Background runs: started with `Prefer: respond-async`, and queried later. They end with the server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -34,7 +34,7 @@ const NORMAL: &str = "normal";
 
 /// The content of a file.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or {\"base64\": …} as the content of a file")]
 enum Content {
     Text(String),
     Bytes(Base64),
@@ -48,7 +48,7 @@ struct Base64 {
 
 /// What a new sandbox is to be.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object")]
 struct Create {
     name: Option<String>,
     preset: Option<String>,
@@ -59,7 +59,7 @@ struct Create {
     ttl_seconds: Option<u64>,
 }
 
-/// A sandbox as a client sees it.
+/// Returns a sandbox as a client sees it.
 pub(super) fn describe(app: &App, row: &SandboxRow) -> Result<Value, Problem> {
     Ok(json!({
         "id": row.id,
@@ -97,7 +97,7 @@ fn end_of(ttl: Option<u64>) -> Result<Option<i64>, Problem> {
     Ok(Some(now().saturating_add(i64::try_from(seconds).unwrap_or(0).saturating_mul(1000))))
 }
 
-/// A row for a new sandbox of a caller.
+/// Returns a row for a new sandbox of a caller.
 pub(super) fn new_row(caller: &Caller, name: Option<String>, preset: String, ttl: Option<u64>) -> Result<SandboxRow, Problem> {
     check_name(name.as_deref())?;
     let at = now();
@@ -117,7 +117,8 @@ pub(super) fn add(
     let made = make(&path).map(drop).and_then(|()| match app.catalog().add_sandbox(row, app.config().sandboxes_of_tenant)? {
         Ok(()) => Ok(()),
         Err(Taken::Name) => Err(Problem::conflict("the tenant has a sandbox of this name")),
-        Err(Taken::Quota | Taken::Missing) => Err(app.too_many_sandboxes()),
+        Err(Taken::Quota) => Err(app.too_many_sandboxes()),
+        Err(Taken::Missing) => Err(Problem::not_found("sandbox")),
     });
     if made.is_err() {
         opened::remove(&path)?;
@@ -169,6 +170,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, headers: Head
             (_, Some(of)) => {
                 let (other, slot) = app.opened().find(app, &caller, &of)?;
                 row.base.clone_from(&other.base);
+                app.require_room(&row.tenant, opened::size(&file(app, &other.tenant, &other.id)?))?;
                 let source = slot.open(app, &other, &caller)?;
                 add(app, &row, |path| copy(app, &row, &source, path, fill))?;
             }
@@ -201,7 +203,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, headers: Head
     .await
 }
 
-/// What is about the whole sandbox is refused to who does not see all of it.
+/// Returns what is about the whole sandbox is refused to who does not see all of it.
 pub(super) fn in_part(error: runtime::Error) -> Problem {
     match error.kind() {
         runtime::ErrorKind::Invalid => Problem::forbidden(error.to_string()),
@@ -209,7 +211,7 @@ pub(super) fn in_part(error: runtime::Error) -> Problem {
     }
 }
 
-/// A tenant's sandbox of a name, made if it is missing. Makes files: only on a thread that may wait.
+/// Returns a tenant's sandbox of a name, made if it is missing. Makes files: only on a thread that may wait.
 pub(crate) fn named(app: &App, caller: &Caller, name: &str) -> Result<SandboxRow, Problem> {
     let find = || app.catalog().sandboxes(&caller.tenant, Some(name), (i64::MIN, ""), 1).map(|rows| rows.into_iter().next());
     if let Some(row) = find()? {
@@ -232,6 +234,7 @@ fn copy(
     fill: impl FnOnce(&Sandbox) -> Result<(), Problem>,
 ) -> Result<Sandbox, Problem> {
     drop(source.fork_to(path).map_err(in_part)?);
+    app.stored_more(&row.tenant);
     let mut builder = opened::builder(app, row)?.database(path);
     if let Some(base) = &row.base {
         builder = builder.base(file(app, &row.tenant, base)?);
@@ -285,7 +288,7 @@ pub(super) async fn show(State(app): State<App>, caller: Caller, names: Names) -
 
 /// What is to change: absent is not the same as null.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object")]
 struct Change {
     #[serde(deserialize_with = "present")]
     name: Option<Option<String>>,
@@ -323,7 +326,7 @@ pub(super) async fn change(
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "an object")]
 struct Fork {
     name: Option<String>,
     at: Option<String>,
@@ -343,6 +346,7 @@ pub(super) async fn fork(
         let (of, slot) = app.opened().find(app, &caller, names.get("id"))?;
         let mut row = new_row(&caller, fork.name, of.preset.clone(), fork.ttl_seconds)?;
         row.base.clone_from(&of.base);
+        app.require_room(&row.tenant, opened::size(&file(app, &of.tenant, &of.id)?))?;
         let mut source = slot.open(app, &of, &caller)?;
         if let Some(at) = &fork.at {
             source = source.at(at)?;
@@ -362,7 +366,7 @@ pub(super) async fn delete(State(app): State<App>, caller: Caller, names: Names)
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Removes a sandbox: its row, what runs in it, its files. Returns `false` if somebody else has removed it.
+/// Removes a sandbox: its row, what runs in it, its files. Returns `false` if it was already removed.
 pub(super) async fn remove(app: &App, row: SandboxRow) -> Result<bool, Problem> {
     let (tenant, id) = (row.tenant.clone(), row.id.clone());
     let (above, was_there) = app.blocking(move |app| Ok(app.catalog().remove_sandbox(&tenant, &id)?)).await?;

@@ -20,18 +20,30 @@ use crate::serve::auth::Caller;
 use crate::serve::catalog::SandboxRow;
 use crate::serve::clock::now;
 use crate::serve::problem::Problem;
+use crate::serve::shares::Shares;
 
 /// How often the moment of the last use is written: not at every request.
 const USED_EVERY: i64 = 60_000;
 /// How long a command of another handle is waited for.
 const WAIT: Duration = Duration::from_secs(10);
+/// Files of one tenant that are being sent at a time.
+const MOST_DOWNLOADS: usize = 64;
+/// Uploads that are received at a time, and those of one tenant: fewer than there are threads.
+const MOST_UPLOADS: usize = 256;
+const MOST_UPLOADS_OF_TENANT: usize = 64;
+/// Bytes of bodies in memory at a time, and those of one tenant.
+const MOST_BODY_BYTES: usize = 2 << 30;
+const MOST_BODY_BYTES_OF_TENANT: usize = 512 << 20;
+/// Streams of events that are followed at a time, and those of one tenant.
+const MOST_STREAMS: usize = 1024;
+const MOST_STREAMS_OF_TENANT: usize = 128;
 /// Requests that wait for their turn in one sandbox.
 const MOST_WAITING: usize = 256;
 /// How long requests in a sandbox that is removed have to end.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 /// How often it is looked whether they have.
 const LOOK: Duration = Duration::from_millis(5);
-/// The age from which on a file without a row is nobody's: those of sandboxes that are being made are younger.
+/// The age at which a file without a row is an orphan: files of sandboxes under construction are younger.
 const ORPHAN: Duration = Duration::from_secs(3600);
 /// What SQLite and the runtime keep beside a database.
 const BESIDE: [&str; 5] = ["", "-journal", "-wal", "-shm", "-running"];
@@ -45,12 +57,18 @@ pub(crate) struct Opened {
     uses: AtomicU64,
     /// The uses at the last call of `rest`.
     looked: AtomicU64,
-    /// Runs that nobody waits for.
+    /// Background runs.
     pub(super) jobs: Jobs,
     /// How much each tenant has stored.
     pub(super) stored: Stored,
-    /// Files of each tenant that are being sent.
-    pub(super) downloads: Mutex<HashMap<String, usize>>,
+    /// Files that are being sent.
+    pub(super) downloads: Shares,
+    /// Files that are being received.
+    pub(super) uploads: Shares,
+    /// Bytes of bodies that are in memory.
+    pub(in crate::serve) bodies: Shares,
+    /// Streams of events that are followed.
+    pub(super) streams: Shares,
 }
 
 /// A sandbox's place: closed, or open.
@@ -85,7 +103,10 @@ impl Opened {
             looked: AtomicU64::new(0),
             jobs: Jobs::default(),
             stored: Stored::default(),
-            downloads: Mutex::default(),
+            downloads: Shares::new(usize::MAX, MOST_DOWNLOADS),
+            uploads: Shares::new(MOST_UPLOADS, MOST_UPLOADS_OF_TENANT),
+            bodies: Shares::new(MOST_BODY_BYTES, MOST_BODY_BYTES_OF_TENANT),
+            streams: Shares::new(MOST_STREAMS, MOST_STREAMS_OF_TENANT),
         }
     }
 
@@ -98,20 +119,30 @@ impl Opened {
         self.table().len()
     }
 
+    /// The protocol's services of those that are open.
+    pub(in crate::serve) fn services(&self) -> Vec<Service> {
+        let slots: Vec<Arc<Slot>> = self.table().values().map(Arc::clone).collect();
+        let all = slots.iter().flat_map(|slot| {
+            let services = slot.services.lock().unwrap_or_else(PoisonError::into_inner);
+            services.values().cloned().collect::<Vec<_>>()
+        });
+        all.collect()
+    }
+
     /// Closes all of them.
     pub(in crate::serve) fn close_all(&self) {
         let closed = std::mem::take(&mut *self.table());
         drop(closed);
     }
 
-    /// A caller's sandbox and its slot; the same answer for one that does not exist and for one of another tenant (T-NET-05).
+    /// Returns a caller's sandbox and its slot; the same answer for one that does not exist and for one of another tenant (T-NET-05).
     pub(crate) fn find(&self, app: &App, caller: &Caller, id: &str) -> Result<(SandboxRow, Arc<Slot>), Problem> {
         let slot = self.slot(id);
         match app.catalog().sandbox(&caller.tenant, id)? {
             Some(row) => Ok((row, slot)),
             None => {
                 let mut table = self.table();
-                // One for the table, one here: nobody else has it, and it was never opened.
+                // One reference in the table and one here: it is not in use, and was never opened.
                 if table
                     .get(id)
                     .is_some_and(|known| Arc::ptr_eq(known, &slot) && Arc::strong_count(known) == 2 && !slot.is_open())
@@ -123,7 +154,7 @@ impl Opened {
         }
     }
 
-    /// A caller's row alone, for what does not look into the sandbox.
+    /// Returns a caller's row alone, for what does not look into the sandbox.
     pub(super) fn row(app: &App, caller: &Caller, id: &str) -> Result<SandboxRow, Problem> {
         app.catalog().sandbox(&caller.tenant, id)?.ok_or_else(|| Problem::not_found("sandbox"))
     }
@@ -175,7 +206,7 @@ impl Opened {
         };
         for slot in &idle {
             slot.rested.store(slot.used.load(Ordering::Relaxed), Ordering::Relaxed);
-            // Nobody waits long: a sandbox that is being opened has nothing to free.
+            // The wait is short: a sandbox that is being opened has no memory to free.
             if let Ok(held) = slot.sandbox.try_lock()
                 && let Some(sandbox) = &*held
             {
@@ -185,7 +216,7 @@ impl Opened {
         idle.len()
     }
 
-    /// Forgets a sandbox whose row is gone, kills what runs in it and waits for its end.
+    /// Removes a sandbox whose row was deleted: kills its runs and waits until they have ended.
     pub(super) async fn forget(&self, id: &str) {
         let Some(slot) = self.table().remove(id) else { return };
         let services: Vec<Service> =
@@ -230,7 +261,7 @@ impl Slot {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sandbox as the caller sees it, opened if it is closed. Reads files: only on a thread that may wait.
+    /// Returns the sandbox as the caller sees it, opened if it is closed. Reads files: only on a thread that may wait.
     pub(crate) fn open(&self, app: &App, row: &SandboxRow, caller: &Caller) -> Result<Sandbox, Problem> {
         let sandbox = {
             let mut held = self.held();
@@ -290,12 +321,12 @@ impl Drop for Noted {
     }
 }
 
-/// The file of a sandbox: its name is the random id alone.
+/// Returns the file of a sandbox: its name is the random id alone.
 pub(super) fn file(app: &App, tenant: &str, id: &str) -> Result<PathBuf, Problem> {
     Ok(app.tenant(tenant)?.directory("sandboxes")?.join(format!("{id}.db")))
 }
 
-/// What a sandbox of a preset may use on this server.
+/// Returns what a sandbox of a preset may use on this server.
 pub(super) fn limits(app: &App, preset: &str) -> Result<runtime::Limits, Problem> {
     let preset: Preset =
         preset.parse().map_err(|_| Problem::bad_request("invalid `preset`: expected strict, normal or permissive"))?;
@@ -310,17 +341,25 @@ fn open(app: &App, row: &SandboxRow) -> Result<Sandbox, Problem> {
     Ok(builder.open()?)
 }
 
-/// How a sandbox of this row is opened, without its file.
+/// Returns how a sandbox of this row is opened, without its file.
 pub(super) fn builder(app: &App, row: &SandboxRow) -> Result<runtime::Builder, Problem> {
     Ok(Sandbox::builder().host(app.host()).custom_limits(limits(app, &row.preset)?).wait(WAIT))
 }
 
-/// The sandbox as the key's view has it.
+/// Returns the sandbox as the key's view has it.
 fn seen_by(sandbox: Sandbox, caller: &Caller) -> Result<Sandbox, Problem> {
     let Some(view) = &caller.view else { return Ok(sandbox) };
+    viewed(&sandbox, view).map_err(|_| Problem::forbidden("the view of this key is invalid: make another key"))
+}
+
+fn viewed(sandbox: &Sandbox, view: &str) -> Result<Sandbox, runtime::Error> {
     let (principal, labels) = view.split_once(':').unwrap_or((view, ""));
-    let labels = labels.split(',').map(str::trim).filter(|label| !label.is_empty());
-    sandbox.view(principal, labels).map_err(|_| Problem::forbidden("the view of this key is invalid: make another key"))
+    sandbox.view(principal, labels.split(',').map(str::trim).filter(|label| !label.is_empty()))
+}
+
+/// Refuses a text that cannot be the view of a key.
+pub(in crate::serve) fn check_view(builder: runtime::Builder, view: &str) -> Result<(), runtime::Error> {
+    viewed(&builder.open()?, view).map(drop)
 }
 
 /// Bytes of a sandbox's files on the disk.
@@ -348,7 +387,7 @@ fn beside(database: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Removes files that no row knows, as a server that was killed leaves them.
+/// Removes files without a row, which a killed server leaves behind.
 #[expect(clippy::disallowed_methods, reason = "the server's own files")]
 pub(super) fn sweep(app: &App, tenant: &str) -> Result<(), Problem> {
     for entry in std::fs::read_dir(app.tenant(tenant)?.directory("sandboxes")?)?.flatten() {

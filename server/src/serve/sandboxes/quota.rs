@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,9 +23,9 @@ const LATER: u64 = 60;
 /// Most files that are counted: more than a tenant within its quota has.
 const MOST_FILES: usize = 1_000_000;
 
-/// The bytes of each tenant, counted now and then.
+/// The bytes of each tenant, and those of all with the catalog, counted now and then.
 #[derive(Default)]
-pub(super) struct Stored(Mutex<HashMap<String, (Instant, u64)>>);
+pub(super) struct Stored(Mutex<HashMap<String, (Instant, u64)>>, AtomicU64);
 
 impl Stored {
     /// Forgets a count: something large was added or removed.
@@ -39,7 +40,7 @@ fn exceeded(what: &str, quota: &'static str, used: u64, limit: u64, seconds: u64
 }
 
 impl App {
-    /// The bytes of a tenant's files, at most a few seconds old.
+    /// Returns the bytes of a tenant's files, at most a few seconds old.
     pub(crate) fn bytes_of(&self, tenant: &str) -> Result<u64, Problem> {
         let known = self.opened().stored.0.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).copied();
         if let Some((at, bytes)) = known
@@ -60,6 +61,21 @@ impl App {
             return Err(exceeded("bytes", "bytes", used, limit, LATER));
         }
         Ok(())
+    }
+
+    /// Bytes in the data directory, as they were counted last.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.opened().stored.1.load(Ordering::Relaxed)
+    }
+
+    /// Counts the bytes in the data directory.
+    pub(super) fn count_stored_bytes(&self) {
+        self.opened().stored.1.store(size_below(&self.config().data), Ordering::Relaxed);
+    }
+
+    /// Counts the bytes of a tenant anew when they are asked for: something large was stored.
+    pub(crate) fn stored_more(&self, tenant: &str) {
+        self.opened().stored.forget(tenant);
     }
 
     /// Refuses a run of a tenant that has used its fuel of this hour.
@@ -130,7 +146,7 @@ pub(super) async fn usage(State(app): State<App>, caller: Caller) -> Result<Json
 
 impl App {
     /// The same as [`require_room`](Self::require_room) for what may store something: a count that is old is renewed on a thread of its own.
-    pub(super) async fn require_known_room(&self, tenant: &str) -> Result<(), Problem> {
+    pub(crate) async fn require_known_room(&self, tenant: &str) -> Result<(), Problem> {
         let known = self.opened().stored.0.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).copied();
         match known {
             Some((at, bytes)) if at.elapsed() < FRESH && bytes <= self.config().bytes_of_tenant => Ok(()),

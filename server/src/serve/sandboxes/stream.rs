@@ -59,7 +59,7 @@ pub(super) struct Listener {
     is_cut: Arc<AtomicBool>,
 }
 
-/// A channel for the events of a run that `cancel` ends.
+/// Returns a channel for the events of a run that `cancel` ends.
 pub(super) fn channel(cancel: Cancel) -> (Events, Listener) {
     let (sender, pieces) = mpsc::channel(WAITING);
     let listener = Listener { sender, cancel: cancel.clone(), is_cut: Arc::default() };
@@ -119,7 +119,7 @@ impl IntoResponse for Events {
     }
 }
 
-/// A response with events as they come; `held` lives as long as somebody reads.
+/// Returns a response with events as they come; `held` lives as long as a client reads.
 pub(super) fn response<T: Send + 'static>(pieces: Receiver<Bytes>, held: T) -> Response {
     let stream = futures_util::stream::unfold((pieces, held), |(mut pieces, held)| async move {
         let piece = match tokio::time::timeout(HEARTBEAT, pieces.recv()).await {
@@ -152,6 +152,21 @@ mod tests {
         (0..1000).for_each(|_| listener.send(Stream::Stderr, b"y"));
         assert!(began.elapsed() < PATIENCE);
         drop(events);
+    }
+
+    // T-NET-08.
+    #[test]
+    fn a_reader_that_is_a_little_late_is_waited_for() {
+        let cancel = Cancel::default();
+        let (mut events, listener) = channel(cancel.clone());
+        (0..WAITING).for_each(|_| listener.send(Stream::Stdout, b"x"));
+        let late = std::thread::spawn(move || {
+            std::thread::park_timeout(Duration::from_millis(100));
+            (events.pieces.blocking_recv(), events)
+        });
+        listener.send(Stream::Stdout, b"one more");
+        let (first, _events) = late.join().unwrap();
+        assert!(first.is_some() && !cancel.is_killed());
     }
 
     #[test]

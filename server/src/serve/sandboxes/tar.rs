@@ -117,7 +117,7 @@ fn refuse<T>(reason: impl std::fmt::Display) -> Result<T, String> {
     Err(format!("the archive was refused: {reason}"))
 }
 
-/// Every entry of an archive of this size; `part` reads a part of it. Devices, names that lead out and links that lead out are refused.
+/// Returns every entry of an archive of this size; `part` reads a part of it. Devices, names that lead out and links that lead out are refused.
 pub(super) fn entries<R: Read>(size: u64, part: impl Fn(u64, u64) -> R) -> Result<Vec<Entry>, String> {
     let (mut entries, mut at) = (Vec::new(), 0);
     let mut long = Long::default();
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_archive_can_be_read() {
         let long = format!("{}/{}", "d".repeat(120), "é".repeat(60));
         let written = [
             (entry("a", Kind::Directory), &b""[..]),

@@ -25,6 +25,7 @@ use crate::serve::problem::Problem;
 #[serde(deny_unknown_fields)]
 struct Choice {
     history: Option<bool>,
+    versions: Option<bool>,
 }
 
 /// `GET /v1/sandboxes/{id}/export`.
@@ -38,9 +39,13 @@ pub(super) async fn export(State(app): State<App>, caller: Caller, names: Names,
             let sandbox = slot.open(app, &row, &caller)?;
             let path = app.tenant(&row.tenant)?.directory("outgoing")?.join(format!("{}.db", new_id()));
             let export = Export { history: choice.history.unwrap_or(true), ..Export::default() };
-            let exported = sandbox.export_with(&path, export).map_err(in_part);
+            let exported = match choice.versions {
+                Some(true) => sandbox.export_with_versions(&path, export),
+                _ => sandbox.export_with(&path, export),
+            };
+            let exported = exported.map_err(in_part);
             let opened = exported.and_then(|()| Ok(File::open(&path)?));
-            // Open, and without a name: it is gone when it was sent.
+            // The open file has no name, so it is removed once it was sent.
             opened::remove(&path)?;
             let file = opened?;
             let length = file.metadata()?.len();

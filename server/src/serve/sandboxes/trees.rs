@@ -1,5 +1,6 @@
 //! `/v1/sandboxes/{id}/tree/{path}`: a directory as a tar archive, out and in.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufWriter;
 
 use axum::body::Body;
@@ -7,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use runtime::{Cancel, Content, FileType, Sandbox};
+use runtime::{Cancel, Content, ErrorKind, FileType, Sandbox};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -47,7 +48,7 @@ pub(super) async fn pack(State(app): State<App>, caller: Caller, names: Names, u
     Ok(response)
 }
 
-// Named pipes and devices have nothing to be packed.
+// Named pipes and devices have no content to pack.
 fn write(sandbox: &Sandbox, top: &str, out: &mut impl std::io::Write) -> Result<(), Problem> {
     let files = sandbox.fs();
     if !files.metadata(top)?.is_dir() {
@@ -107,9 +108,10 @@ pub(super) async fn unpack(
     Ok((StatusCode::OK, axum::Json(json!({ "entries": count }))).into_response())
 }
 
-// Files in one transaction, and before all else: what does not fit leaves nothing behind.
+// What could not be written is refused before anything is, and files are written in one transaction before all else: an archive that
+// does not fit leaves nothing behind.
 fn read(sandbox: &Sandbox, top: &str, entries: Vec<Entry>, archive: &Spooled) -> Result<(), Problem> {
-    let (mut files, mut directories, mut links, mut programs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut directories, mut links, mut programs) = (Vec::new(), Vec::new(), BTreeMap::new(), Vec::new());
     let above = top.trim_end_matches('/');
     for entry in entries {
         let path = format!("{above}/{}", entry.path);
@@ -121,15 +123,21 @@ fn read(sandbox: &Sandbox, top: &str, entries: Vec<Entry>, archive: &Spooled) ->
                 files.push((path, Content::new(archive.part(offset, size)).announced(size)));
             }
             Kind::Directory => directories.push(path),
-            Kind::Link(target) => links.push((path, target)),
+            // Of two the last counts, as with files.
+            Kind::Link(target) => drop(links.insert(path, target)),
         }
     }
     directories.push(if above.is_empty() { "/".to_owned() } else { above.to_owned() });
     let fs = sandbox.fs();
+    let written: BTreeSet<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+    let replaced = checked(sandbox, &written, &directories, &links)?;
     if !files.is_empty() {
         fs.write_all(files)?;
     }
     fs.create_dirs(&directories)?;
+    if !replaced.is_empty() {
+        fs.remove_all(&replaced)?;
+    }
     for (path, target) in links {
         fs.symlink(&target, &path)?;
     }
@@ -137,4 +145,53 @@ fn read(sandbox: &Sandbox, top: &str, entries: Vec<Entry>, archive: &Spooled) ->
         fs.set_permissions(&path, mode)?;
     }
     Ok(())
+}
+
+// Refuses what cannot be written, and returns the names that links of the archive take over.
+fn checked(
+    sandbox: &Sandbox,
+    files: &BTreeSet<&str>,
+    directories: &[String],
+    links: &BTreeMap<String, String>,
+) -> Result<Vec<String>, Problem> {
+    let names: BTreeSet<&str> = files.iter().copied().chain(directories.iter().map(String::as_str)).collect();
+    let mut replaced = Vec::new();
+    for path in links.keys() {
+        let below = format!("{path}/");
+        if names.contains(path.as_str()) || names.range(below.as_str()..).next().is_some_and(|name| name.starts_with(&below)) {
+            return Err(twice(path));
+        }
+        match existing(sandbox, path)? {
+            None => {}
+            Some(FileType::Directory) => return Err(taken(path, "a directory")),
+            Some(_) => replaced.push(path.clone()),
+        }
+    }
+    for path in directories {
+        if files.contains(path.as_str()) {
+            return Err(twice(path));
+        }
+        if matches!(existing(sandbox, path)?, Some(kind) if !matches!(kind, FileType::Directory | FileType::Symlink)) {
+            return Err(taken(path, "not a directory"));
+        }
+    }
+    Ok(replaced)
+}
+
+// What has this name already.
+fn existing(sandbox: &Sandbox, path: &str) -> Result<Option<FileType>, Problem> {
+    match sandbox.fs().symlink_metadata(path) {
+        Ok(stat) => Ok(Some(stat.file_type())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn twice(path: &str) -> Problem {
+    let path = runtime::actions::quoted(path);
+    Problem::bad_request(format!("the archive was refused: `{path}` is in it as two different kinds"))
+}
+
+fn taken(path: &str, what: &str) -> Problem {
+    Problem::conflict(format!("cannot unpack `{}`: it exists and is {what}", runtime::actions::quoted(path)))
 }

@@ -1,7 +1,7 @@
 //! `/v1/admin`: what Skillbox's back office asks for, as far as it exists here. Skills are available at once, so nothing waits for review.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::Role;
 use crate::serve::clock::{now, rfc3339};
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 
 /// Largest body of these routes.
@@ -22,16 +23,16 @@ fn require(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<(), Proble
     caller.require(Role::Admin)?;
     let Some(token) = &app.config().admin_token else { return Ok(()) };
     let shown = headers.get("x-admin-token").map(http::HeaderValue::as_bytes).unwrap_or_default();
-    // Digests are compared, so that the time says nothing of the token.
+    // Digests are compared, so that the duration reveals nothing about the token.
     match blake3::hash(shown) == blake3::hash(token.as_bytes()) {
         true => Ok(()),
-        false => Err(Problem::forbidden("missing or invalid X-Admin-Token")),
+        false => Err(Problem::unauthorized("valid admin token required")),
     }
 }
 
 pub(super) async fn stats(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Result<Json<Value>, Problem> {
     require(&app, &caller, &headers)?;
-    Ok(Json(json!({ "enabled": true })))
+    Ok(Json(json!({ "enabled": app.config().scans })))
 }
 
 pub(super) async fn patterns(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Result<Json<Value>, Problem> {
@@ -39,12 +40,18 @@ pub(super) async fn patterns(State(app): State<App>, caller: Caller, headers: He
     app.blocking(move |app| Ok(Json(json!(Patterns::of(app, &caller.tenant)?)))).await
 }
 
-/// Replaces the tenant's own patterns. The built-in ones stay.
+/// Replaces the tenant's own patterns; an empty body removes them. The built-in ones stay.
 pub(super) async fn set_patterns(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
     require(&app, &caller, request.headers())?;
-    let patterns: Patterns = body::json(request.into_body(), MOST_BYTES).await?;
+    let bytes = body::bytes(request.into_body(), MOST_BYTES).await?;
+    let patterns = if bytes.is_empty() { Ok(Patterns::none()) } else { body::parse(&bytes, "patterns") };
+    let invalid = |problem: Problem| match problem.status {
+        StatusCode::BAD_REQUEST => Problem { code: "invalid_patterns", ..problem },
+        _ => problem,
+    };
+    let patterns: Patterns = patterns.map_err(invalid)?;
     app.blocking(move |app| {
-        patterns.store(app, &caller.tenant)?;
+        patterns.store(app, &caller.tenant).map_err(invalid)?;
         Ok(Json(json!(patterns)))
     })
     .await
@@ -111,5 +118,5 @@ pub(super) async fn review(
     if !matches!(action.as_str(), "approve" | "decline" | "decline_forever" | "reopen") {
         return Err(Problem::bad_request("`action` must be approve, decline, decline_forever or reopen"));
     }
-    Err(Problem::not_found("skill in review"))
+    Err(Problem::new(StatusCode::NOT_FOUND, "not_found", "skill not found or not in review status"))
 }

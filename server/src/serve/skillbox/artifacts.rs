@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ::skills::RunResult;
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -23,6 +23,7 @@ use crate::listener::Place;
 use crate::serve::app::{App, Tenant};
 use crate::serve::catalog::{FileRow, new_id};
 use crate::serve::clock::now;
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 use crate::serve::sandboxes::Download;
 
@@ -83,17 +84,17 @@ pub(super) async fn download(
     if !app.is_signed(&signed(&id, query.expires), &query.signature) || query.expires <= now() {
         return Err(refused());
     }
-    // Who has the address is known, as who has a key is.
-    if place.is_some_and(|Extension(place)| !place.admit()) {
-        return Err(Problem::limited("too many connections at a time", 1));
-    }
     let name = format!("{id}.tar.gz");
     let found = app.blocking(move |app| {
         let Some(tenant) = app.catalog().tenant_of_signed(&id)? else { return Err(Problem::not_found("execution")) };
         Ok((app.tenant(&tenant)?, app.catalog().artifacts(&tenant, &id)?))
     });
     let (tenant, rows) = found.await?;
-    // A thread waits for the client: a tenant has only so many of them (T-NET-08).
+    // Who has the address is known, as who has a key is.
+    if place.is_some_and(|Extension(place)| !place.admit(&tenant.name)) {
+        return Err(Problem::limited("too many connections at a time", 1));
+    }
+    // A thread waits for the client: their number per tenant is limited (T-NET-08).
     let counted = Download::begin(&app, &tenant.name)?;
     let archive = pieces::body(move |to| {
         let written = archive(&tenant, &rows, to);

@@ -1,4 +1,4 @@
-//! Bodies: of requests, read up to a size, as bytes, JSON or a form; and of answers, as JSON whose numbers stay as they were written.
+//! Bodies of requests, read up to a maximum size as bytes, JSON or a form; and of responses, as JSON with unchanged numbers.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::serve::problem::Problem;
 
@@ -64,19 +64,33 @@ fn patient(body: Body, time: Duration) -> Body {
     }))
 }
 
-/// Reads a body as JSON, whatever its `Content-Type` says: Skillbox's clients do not all send one.
+/// Reads a body as JSON regardless of its `Content-Type`, which some clients of Skillbox omit.
 pub(super) async fn json<T: DeserializeOwned>(body: Body, most: usize) -> Result<T, Problem> {
-    parse(&bytes(body, most).await?)
+    parse(&bytes(body, most).await?, "request body")
 }
 
-/// Parses JSON that a client sent.
-pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| Problem::bad_request(format!("invalid JSON body: {error}")))
+/// Parses a JSON object that a client sent; `what` is its name in errors.
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Problem> {
+    // Otherwise a list would be taken for the members in their order.
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err(Problem::bad_request(format!("invalid {what}: expected an object")));
+    }
+    serde_json::from_slice(bytes).map_err(|error| Problem::bad_request(format!("invalid {what}: {error}")))
 }
 
-/// What a query says.
+/// Reads a member of which `null` is the default, as Skillbox's server does; for `deserialize_with`.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads a number of a query; anything else is `None`, as in Skillbox.
+pub(super) fn number(text: Option<&str>) -> Option<i64> {
+    text.and_then(|text| text.parse().ok())
+}
+
+/// The parameters of a query.
 pub(super) fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Problem> {
-    query.map(|Query(query)| query).map_err(|rejection| Problem::bad_request(format!("invalid query: {}", rejection.body_text())))
+    query.map(|Query(query)| query).map_err(|rejection| Problem::invalid_query(&rejection))
 }
 
 /// A file that was sent in a form.
@@ -103,8 +117,13 @@ impl Form {
 
     /// The file.
     pub(super) fn file(&mut self) -> Result<Upload, Problem> {
-        self.file.take().ok_or_else(|| Problem::bad_request("missing field `file` of the form"))
+        self.file.take().ok_or_else(no_file)
     }
+}
+
+/// A form without a file.
+pub(super) fn no_file() -> Problem {
+    Problem::bad_request("missing 'file' field in multipart form")
 }
 
 /// Reads a form; `most` is the largest size of its file in bytes.
@@ -257,7 +276,7 @@ mod tests {
 
     // T-NET-04.
     #[tokio::test]
-    async fn a_body_that_is_too_large_or_stops_is_refused() {
+    async fn a_body_that_is_too_large_or_stops_is_rejected() {
         let short = Duration::from_millis(20);
         let pieces = |texts: &'static [&'static str]| {
             Body::from_stream(futures_util::stream::iter(texts.iter().map(|text| Ok::<_, std::io::Error>(Bytes::from(*text)))))

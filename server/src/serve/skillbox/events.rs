@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -14,6 +14,7 @@ use super::live::Reader;
 use super::{artifacts, executions};
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 
 /// How often a comment is sent when there is nothing else.

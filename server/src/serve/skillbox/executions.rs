@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use ::skills::{Error, Request as Run};
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -17,12 +17,14 @@ use serde::Deserialize;
 
 use super::body::{self, Object, json_response};
 use super::live::Running;
-use super::{artifacts, sessions, store};
+use super::{INTERRUPTED, artifacts, sessions, store};
 use crate::serve::app::{App, Tenant};
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{Execution, ExecutionFilter, Finished, NewExecution, new_id};
 use crate::serve::clock::rfc3339;
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
+use crate::serve::traces::carried;
 
 /// Rows of a page, and the most that can be asked for.
 const PAGE: i64 = 50;
@@ -37,10 +39,10 @@ const MOST_FILES: usize = 1000;
 struct Asked {
     skill: Option<String>,
     version: Option<String>,
-    env: Option<BTreeMap<String, String>>,
+    env: Option<BTreeMap<String, Option<String>>>,
     input_files: Option<Vec<String>>,
     session_id: Option<String>,
-    #[serde(default, rename = "async")]
+    #[serde(default, rename = "async", deserialize_with = "body::or_default")]
     is_async: bool,
 }
 
@@ -55,12 +57,16 @@ struct Order {
 pub(super) async fn create(State(app): State<App>, caller: Caller, request: Request) -> Result<Response, Problem> {
     let base = artifacts::base_url(&app, request.headers());
     let bytes = body::bytes(request.into_body(), app.config().body_bytes).await?;
-    let asked: Asked = body::parse(&bytes)?;
+    let asked: Asked = body::parse(&bytes, "JSON body")?;
     let is_async = asked.is_async;
     let tenant = caller.tenant.clone();
     let order = app.blocking(move |app| Order::new(app, &tenant, asked, &bytes)).await?;
     if is_async {
-        return begin(app, order).await;
+        // A task of its own: an execution that was noted begins, even if its client disconnects meanwhile.
+        let begun = tokio::spawn(carried(begin(app, order))).await;
+        return begun.unwrap_or_else(|_| {
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the request was aborted"))
+        });
     }
     let cancel = Cancel::default();
     let (id, ended) = app
@@ -73,7 +79,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, request: Requ
     Ok(json_response(StatusCode::OK, run_result(&app, &base, &id, &ended)))
 }
 
-// Begins a run that nobody waits for.
+// Starts a background run.
 async fn begin(app: App, order: Order) -> Result<Response, Problem> {
     let (id, tenant, new) = (order.new.id.clone(), order.tenant.name.clone(), order.new.clone());
     let row = tenant.clone();
@@ -82,7 +88,7 @@ async fn begin(app: App, order: Order) -> Result<Response, Problem> {
     let running = app.skillbox().live.begin(&tenant, &id, cancel.clone());
     let (own, name) = (app.clone(), tenant.clone());
     let mut work = Box::pin(async move { own.run_detached(&name, cancel, move |app| Ok(order.perform(app, &running))).await });
-    // A queue that is full says so at once, and then nothing has begun.
+    // A full queue is an error at once; nothing was started.
     let mut first = Some(work.as_mut());
     let polled =
         std::future::poll_fn(|context| Poll::Ready(first.take().map(|mut work: Pin<&mut _>| work.as_mut().poll(context))));
@@ -121,17 +127,17 @@ async fn begin(app: App, order: Order) -> Result<Response, Problem> {
 impl Order {
     // Checks what was asked for; `latest` is what is active now.
     fn new(app: &App, tenant: &str, asked: Asked, body: &[u8]) -> Result<Self, Problem> {
-        let skill = asked.skill.filter(|skill| !skill.is_empty()).ok_or_else(|| Problem::bad_request("`skill` is required"))?;
+        let skill = asked.skill.filter(|skill| !skill.is_empty()).ok_or_else(|| Problem::bad_request("'skill' is required"))?;
         require_name(&skill)?;
-        app.require_fuel(tenant)?;
         let version = asked.version.filter(|version| !matches!(version.as_str(), "" | "latest"));
+        version.as_deref().map_or(Ok(()), require_version)?;
+        app.require_fuel(tenant)?;
         let tenant = app.tenant(tenant)?;
         let version = match version {
-            Some(version) if ::skills::is_version(&version) => version,
-            Some(_) => return Err(Problem::bad_request("invalid `version`: expected MAJOR.MINOR.PATCH or `latest`")),
+            Some(version) => version,
             None => match tenant.skills().catalog().find(&skill) {
                 Ok(found) => found.version,
-                Err(Error::UnknownSkill(_)) => return Err(Problem::not_found(&format!("skill {skill}@latest"))),
+                Err(Error::UnknownSkill(_)) => return Err(no_skill(&skill, "latest")),
                 Err(error) => return Err(error.into()),
             },
         };
@@ -146,7 +152,8 @@ impl Order {
         let text = std::str::from_utf8(body).map_err(|_| Problem::bad_request("the body is not UTF-8"))?;
         let input = body::raw_member(text, "input").filter(|input| *input != "null").map(str::to_owned);
         let new = NewExecution { id: new_id(), skill, version, session, input };
-        Ok(Self { tenant, new, env: asked.env.unwrap_or_default(), input_files })
+        let env = asked.env.unwrap_or_default().into_iter().map(|(name, value)| (name, value.unwrap_or_default())).collect();
+        Ok(Self { tenant, new, env, input_files })
     }
 
     // Runs the skill and finishes its row, whatever becomes of it.
@@ -154,7 +161,10 @@ impl Order {
         running.begin();
         let (id, tenant) = (self.new.id.clone(), Arc::clone(&self.tenant));
         let mut finish = Finish { app, tenant: &tenant.name, id: &id, ended: None };
-        let ended = self.run(app, running).unwrap_or_else(|problem| failed(problem.message));
+        let mut ended = self.run(app, running).unwrap_or_else(|problem| failed(problem.message));
+        if ended.error.as_deref() == Some(CANCELLED) && app.require_running().is_err() {
+            ended.error = Some(INTERRUPTED.to_owned());
+        }
         finish.ended = Some(ended.clone());
         drop(finish);
         (id, ended)
@@ -167,10 +177,16 @@ impl Order {
         run = run.on_output(move |bytes| printed.print(bytes));
         run = new.input.iter().fold(run, |run, input| run.input(input.as_str()));
         run = env.into_iter().fold(run, |run, (name, value)| run.env(name, value));
+        let (mut size, most) = (0u64, app.config().limits.disk);
         for id in input_files {
             let Some(row) = app.catalog().file(&tenant.name, &id)? else {
                 return Ok(failed(format!("input file {:?} not found", runtime::actions::quoted(&id))));
             };
+            // They are in memory until the run has them, which has no room for more.
+            size = size.saturating_add(u64::try_from(row.size_bytes).unwrap_or(u64::MAX));
+            if size > most.0 {
+                return Ok(failed(format!("the input files are larger than {most}")));
+            }
             run = run.file(row.name, store::read(&tenant, &row.id)?);
         }
         if let Some(session) = &new.session {
@@ -187,6 +203,9 @@ impl Order {
         };
         let fuel = result.usage.as_ref().map_or(0, |usage| usage.fuel);
         app.metrics().run("skill", result.status.as_str(), fuel);
+        if let Some(limit) = result.limit {
+            app.metrics().limit(limit.as_str());
+        }
         app.catalog().spend(&tenant.name, fuel)?;
         let files = artifacts::keep(app, &tenant, &new.id, &result)?;
         if let Some(session) = &new.session {
@@ -203,7 +222,7 @@ impl Order {
     }
 }
 
-/// An execution whose row is finished when this is dropped: as failed if nothing else was said.
+/// An execution whose row is completed when this is dropped: as failed, unless another status was set.
 struct Finish<'a> {
     app: &'a App,
     tenant: &'a str,
@@ -228,8 +247,25 @@ fn failed(error: impl Into<String>) -> Finished {
 pub(super) fn require_name(name: &str) -> Result<(), Problem> {
     match ::skills::is_name(name) {
         true => Ok(()),
-        false => Err(Problem::bad_request(format!("invalid skill name `{}`", runtime::actions::quoted(name)))),
+        false if name.is_empty() => Err(Problem::bad_request("name is required")),
+        false => Err(Problem::bad_request(format!("name {:?} contains invalid characters", runtime::actions::quoted(name)))),
     }
+}
+
+/// Refuses a text that cannot be a version.
+pub(super) fn require_version(version: &str) -> Result<(), Problem> {
+    match ::skills::is_version(version) {
+        true => Ok(()),
+        false => {
+            let version = runtime::actions::quoted(version);
+            Err(Problem::bad_request(format!("version {version:?} must be semver (MAJOR.MINOR.PATCH)")))
+        }
+    }
+}
+
+/// A skill or a version of one that does not exist.
+pub(super) fn no_skill(name: &str, version: &str) -> Problem {
+    Problem::not_found_named("skill", &format!("{name}@{version}"))
 }
 
 // The result of a run, as Skillbox's clients expect it.
@@ -290,7 +326,7 @@ pub(super) async fn logs(State(app): State<App>, caller: Caller, Path(id): Path<
     Ok(([(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))], row.ended.logs).into_response())
 }
 
-/// Ends a run that is under way; its result says so.
+/// Cancels a run in progress; its row records the cancellation.
 pub(super) async fn cancel(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<StatusCode, Problem> {
     if let Some(running) = app.skillbox().live.find(&caller.tenant, &id) {
         running.cancel.kill();
@@ -325,7 +361,10 @@ pub(super) async fn list(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let query = body::query(query)?;
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, MOST_ROWS);
+    let limit = query.limit.unwrap_or(PAGE);
+    if !(1..=MOST_ROWS).contains(&limit) {
+        return Err(Problem::bad_request("invalid `limit`: expected 1 to 200"));
+    }
     let after = query.cursor.as_deref().map(|cursor| {
         let (at, id) = cursor.split_once('.')?;
         Some((at.parse().ok()?, id.to_owned()))

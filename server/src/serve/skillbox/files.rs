@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use axum::response::Response;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, StatusCode};
@@ -14,6 +14,7 @@ use crate::serve::app::{App, Tenant};
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{FileFilter, FileRow, new_id};
 use crate::serve::clock::rfc3339;
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 use crate::serve::sandboxes::Download;
 
@@ -115,10 +116,14 @@ fn stored(app: &App, tenant: &Tenant, upload: &Upload, name: &str) -> Result<Fil
     Ok(FileRow::new(id, &tenant.name, name, kind, size))
 }
 
-// A form with a file; Skillbox answers 400 to one that is too large.
+// A form with a file; Skillbox returns 400 for one that is too large.
 async fn form(app: &App, request: Request) -> Result<body::Form, Problem> {
     let form = body::form(request, app.config().skill_bytes).await;
-    form.map_err(|problem| Problem { status: StatusCode::BAD_REQUEST, ..problem })
+    form.map_err(|problem| match problem.status {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem { status: StatusCode::BAD_REQUEST, ..problem },
+        StatusCode::BAD_REQUEST => body::no_file(),
+        _ => problem,
+    })
 }
 
 pub(super) async fn upload(
@@ -129,6 +134,9 @@ pub(super) async fn upload(
     let mut form = form(&app, request).await?;
     let upload = form.file()?;
     let name = form.text("name").unwrap_or(&upload.name).to_owned();
+    if name.is_empty() {
+        return Err(Problem::bad_request("file name is required"));
+    }
     require_name(&name)?;
     let row = app.blocking(move |app| {
         let row = stored(app, &*app.tenant(&caller.tenant)?, &upload, &name)?;
@@ -162,8 +170,8 @@ pub(super) async fn update(
 
 #[derive(Deserialize)]
 pub(super) struct Listing {
-    limit: Option<i64>,
-    offset: Option<i64>,
+    limit: Option<String>,
+    offset: Option<String>,
     session_id: Option<String>,
     execution_id: Option<String>,
 }
@@ -178,8 +186,8 @@ pub(super) async fn list(
     let filter = FileFilter {
         session: named(query.session_id),
         execution: named(query.execution_id),
-        limit: query.limit.filter(|limit| *limit > 0).unwrap_or(PAGE).min(MOST_ROWS),
-        offset: query.offset.unwrap_or(0).max(0),
+        limit: body::number(query.limit.as_deref()).filter(|limit| *limit > 0).unwrap_or(PAGE).min(MOST_ROWS),
+        offset: body::number(query.offset.as_deref()).unwrap_or(0).max(0),
     };
     let rows = app.blocking(move |app| Ok(app.catalog().files(&caller.tenant, &filter)?)).await?;
     Ok(Json(rows.into_iter().map(FileInfo::from).collect()))

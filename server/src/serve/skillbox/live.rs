@@ -51,7 +51,7 @@ impl Live {
         }
     }
 
-    /// A tenant's execution.
+    /// Returns a tenant's execution.
     pub(super) fn find(&self, tenant: &str, id: &str) -> Option<Arc<Running>> {
         self.table().get(id).filter(|running| running.tenant == tenant).map(Arc::clone)
     }
@@ -63,7 +63,7 @@ impl Running {
         self.has_begun.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it still waits for its turn.
+    /// Returns whether it still waits for its turn.
     pub(super) fn is_waiting(&self) -> bool {
         !self.has_begun.load(Ordering::Relaxed)
     }
@@ -83,7 +83,7 @@ impl Running {
         });
     }
 
-    /// A reader that begins at the beginning.
+    /// Returns a reader that begins at the beginning.
     pub(super) fn reader(self: Arc<Self>) -> Reader {
         let changed = self.changed.subscribe();
         Reader { running: self, changed, at: 0 }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_printed_is_bounded() {
+    async fn printed_output_is_bounded() {
         let live = Live::default();
         let running = live.begin("a", "1", Cancel::default());
         (0..3).for_each(|_| running.print(&vec![b'x'; MOST_BYTES / 2 + 1]));

@@ -75,7 +75,7 @@ impl Patterns {
         Self { version: 1, block_patterns: Vec::new(), flag_patterns: Vec::new() }
     }
 
-    /// The patterns of a tenant.
+    /// Returns the patterns of a tenant.
     pub(super) fn of(app: &App, tenant: &str) -> Result<Self, Problem> {
         let stored = app.catalog().scan_patterns(tenant)?;
         Ok(stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(Self::none))
@@ -99,7 +99,7 @@ impl Patterns {
         block.chain(self.flag_patterns.iter().map(|pattern| (false, pattern)))
     }
 
-    /// The first line of each file that each pattern matches; those that block come first.
+    /// Returns the first line of each file that each pattern matches; those that block come first.
     pub(super) fn search(&self, files: &[File]) -> Result<Vec<Found>, Problem> {
         let mut found = Vec::new();
         for (blocks, pattern) in self.each() {

@@ -11,13 +11,13 @@ const AHEAD: usize = 4;
 /// Bytes of a piece.
 const PIECE: usize = 64 << 10;
 
-/// Sends what is written to it in pieces; waits while the reader is behind, and fails when it is gone.
+/// A writer that sends its bytes in pieces; it waits for a slow reader, and fails if the reader was dropped.
 pub(super) struct Pieces {
     sender: mpsc::Sender<io::Result<Bytes>>,
     piece: Vec<u8>,
 }
 
-/// A body of what `write` writes. If it fails, the body has no end: the client knows that it is not whole.
+/// Returns a body with the bytes that `write` writes. If it fails, the body has no end, so the client detects that it is incomplete.
 pub(super) fn body(write: impl FnOnce(&mut Pieces) -> io::Result<()> + Send + 'static) -> Body {
     let (sender, receiver) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {

@@ -1,5 +1,5 @@
-//! How long results are kept: executions and their artifacts by age, number and bytes of each tenant, and the sandboxes of sessions that nobody
-//! has used since the server started. Bytes that no row names, which a crash can leave, are removed.
+//! How long results are kept: executions and their artifacts by age, number and bytes of each tenant, and the sandboxes of sessions that no one
+//! has used since the server started, and the rows of the audit log. Bytes that no row names, which a crash can leave, are removed.
 
 use std::time::Duration;
 
@@ -17,12 +17,14 @@ const RARELY: u64 = 120;
 /// Removes what is older or more than the settings allow. The first round is before any request.
 pub(super) fn sweep(app: &App, round: u64) -> Result<(), Problem> {
     let config = app.config();
+    let ago = |age: Duration| now().saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     let kept = Kept {
-        since: now().saturating_sub(i64::try_from(config.execution_age.as_millis()).unwrap_or(i64::MAX)),
+        since: ago(config.execution_age),
         executions: i64::try_from(config.executions_of_tenant).unwrap_or(i64::MAX),
         bytes: i64::try_from(config.artifact_bytes_of_tenant).unwrap_or(i64::MAX),
     };
     for name in app.catalog().tenant_names()? {
+        app.catalog().prune_audit(&name, ago(config.audit_age), config.audit_rows_of_tenant)?;
         let tenant = app.tenant(&name)?;
         store::remove(&tenant, &app.catalog().prune_executions(&name, &kept)?);
         if round.is_multiple_of(RARELY) {

@@ -1,7 +1,7 @@
 //! `/v1/sessions`: the files that runs of one session share, by name.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 
@@ -10,6 +10,7 @@ use super::{shells, store};
 use crate::serve::app::{App, Tenant};
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{FileRow, new_id};
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 
 /// Longest name of a session.
@@ -27,6 +28,13 @@ pub(super) fn require_name(name: &str) -> Result<(), Problem> {
 pub(super) fn begin(app: &App, tenant: &Tenant, session: &str) -> Result<Vec<(String, Vec<u8>)>, Problem> {
     app.catalog().use_session(&tenant.name, session)?;
     let rows = app.catalog().session_files(&tenant.name, session)?;
+    let (size, most) = (rows.iter().map(|row| row.size_bytes).fold(0, i64::saturating_add), app.config().limits.disk.0);
+    // They are in memory until a sandbox has them, which has no room for more.
+    if u64::try_from(size).unwrap_or(0) > most {
+        let message =
+            format!("the files of the session have {size} bytes, and {most} are allowed: delete those that are not needed");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
+    }
     rows.into_iter().map(|row| Ok((row.name, store::read(tenant, &row.id)?))).collect()
 }
 
@@ -35,7 +43,7 @@ pub(super) fn keep(app: &App, tenant: &Tenant, session: &str, files: Vec<(String
     app.catalog().use_session(&tenant.name, session)?;
     store::require_room(app, &tenant.name, files.iter().map(|(_, content)| content.len() as u64).sum())?;
     let mut rows = Vec::with_capacity(files.len());
-    // What a script chose as a name may be one that nobody else could use.
+    // A name that a script chose may be invalid elsewhere.
     for (name, content) in files.into_iter().filter(|(name, _)| files::is_name(name)) {
         let id = new_id();
         let size = store::store(tenant, &id, |to| to.write_all(&content))?;
@@ -60,7 +68,7 @@ pub(super) async fn list(
 fn find(app: &App, tenant: &str, session: &str, name: &str) -> Result<FileRow, Problem> {
     require(app, tenant, session)?;
     let found = app.catalog().session_files(tenant, session)?.into_iter().find(|row| row.name == name);
-    found.ok_or_else(|| Problem::not_found("file"))
+    found.ok_or_else(|| Problem::not_found_named("file", name))
 }
 
 fn require(app: &App, tenant: &str, session: &str) -> Result<(), Problem> {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use runtime::{Cancel, Command, Content, Overrides, Sandbox, WallTime};
@@ -15,6 +15,7 @@ use super::shells::{ROOT, destroy as destroy_now, open, sync as sync_now};
 use super::{body, sessions};
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 
 /// Largest body of these routes.
@@ -29,9 +30,9 @@ const DEFAULT_TIME: u64 = 30_000;
 const DEFAULT_DEPTH: usize = 2;
 
 fn session_of(headers: &HeaderMap) -> Result<String, Problem> {
-    let name = headers.get("x-session-id").and_then(|name| name.to_str().ok()).unwrap_or_default();
+    let name = headers.get("x-session-id").and_then(|name| std::str::from_utf8(name.as_bytes()).ok()).unwrap_or_default();
     if name.is_empty() {
-        return Err(Problem::bad_request("the header X-Session-ID is required"));
+        return Err(Problem::bad_request("X-Session-ID header is required"));
     }
     sessions::require_name(name)?;
     Ok(name.to_owned())
@@ -51,12 +52,22 @@ fn inside(path: &str) -> Result<String, String> {
     let is_inside = path.starts_with('/') && (clean == ROOT || clean.starts_with(&format!("{ROOT}/"))) && !path.contains('\0');
     match is_inside {
         true => Ok(clean),
-        false => Err(format!("invalid path `{}`: it must be below {ROOT}", runtime::actions::quoted(path))),
+        false => {
+            let path = runtime::actions::quoted(path);
+            Err(format!("invalid sandbox path: must start with {ROOT} and not contain '..': {path:?}"))
+        }
     }
 }
 
+// The texts begin as those of Skillbox.
 fn refused(code: &'static str, reason: impl std::fmt::Display) -> Problem {
-    Problem::new(StatusCode::BAD_REQUEST, code, reason.to_string())
+    let failed = match code {
+        "read_error" => "failed to read file",
+        "write_error" => "failed to write file",
+        "list_error" => "failed to list directory",
+        _ => "failed to upload file to sandbox",
+    };
+    Problem::new(StatusCode::BAD_REQUEST, code, format!("{failed}: {reason}"))
 }
 
 // The text of the server's own faults names its files.
@@ -70,7 +81,7 @@ fn failed(code: &'static str, error: runtime::Error) -> Problem {
 
 #[derive(Deserialize)]
 struct Execute {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     command: String,
     workdir: Option<String>,
     timeout_ms: Option<i64>,
@@ -80,15 +91,17 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
     let session = session_of(request.headers())?;
     let asked: Execute = body::json(request.into_body(), MOST_BYTES).await?;
     if asked.command.is_empty() {
-        return Err(Problem::bad_request("`command` is required"));
+        return Err(Problem::bad_request("command is required"));
     }
     let workdir = asked.workdir.filter(|workdir| !workdir.is_empty()).unwrap_or_else(|| ROOT.to_owned());
-    let workdir = inside(&workdir).map_err(|reason| Problem::bad_request(format!("invalid `workdir`: {reason}")))?;
+    let workdir = inside(&workdir).map_err(|reason| Problem::bad_request(format!("invalid workdir: {reason}")))?;
     let time = asked.timeout_ms.and_then(|time| u64::try_from(time).ok()).filter(|time| *time > 0).unwrap_or(DEFAULT_TIME);
     let (cancel, tenant) = (Cancel::default(), caller.tenant.clone());
     let output = app.run(&caller, cancel.clone(), move |app| {
         app.require_fuel(&tenant)?;
+        app.require_room(&tenant, 0)?;
         let sandbox = open(app, &*app.tenant(&tenant)?, &session)?;
+        sandbox.note(&cancel);
         let wall = Duration::from_millis(time).min(sandbox.limits().wall.0);
         let limits = Overrides { wall: Some(WallTime(wall)), ..Overrides::default() };
         let output = sandbox.run(Command::bash(asked.command).cwd(workdir).cancelled_by(cancel).limits(limits));
@@ -97,6 +110,9 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
             problem => Problem { code: "execution_error", ..problem },
         })?;
         app.metrics().run("session", output.status.name(), output.usage.fuel);
+        if let Some(reached) = output.status.limit() {
+            app.metrics().limit(reached.limit.as_str());
+        }
         app.catalog().spend(&tenant, output.usage.fuel)?;
         Ok(output)
     });
@@ -110,6 +126,22 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
     })))
 }
 
+// The same as `with_sandbox` for what stores this many bytes.
+async fn with_room<T: Send + 'static>(
+    app: &App,
+    caller: Caller,
+    session: String,
+    bytes: usize,
+    work: impl FnOnce(&Sandbox) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    app.blocking(move |app| {
+        app.require_room(&caller.tenant, bytes as u64)?;
+        let sandbox = open(app, &*app.tenant(&caller.tenant)?, &session)?;
+        work(&sandbox)
+    })
+    .await
+}
+
 // Does something short with the sandbox of a request's session.
 async fn with_sandbox<T: Send + 'static>(
     app: &App,
@@ -117,12 +149,16 @@ async fn with_sandbox<T: Send + 'static>(
     session: String,
     work: impl FnOnce(&Sandbox) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    app.blocking(move |app| work(&open(app, &*app.tenant(&caller.tenant)?, &session)?)).await
+    app.blocking(move |app| {
+        let sandbox = open(app, &*app.tenant(&caller.tenant)?, &session)?;
+        work(&sandbox)
+    })
+    .await
 }
 
 #[derive(Deserialize)]
 struct Named {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     path: String,
 }
 
@@ -131,7 +167,7 @@ async fn read(app: &App, caller: Caller, request: Request) -> Result<(String, Ve
     let session = session_of(request.headers())?;
     let Named { path } = body::json(request.into_body(), MOST_BYTES).await?;
     if path.is_empty() {
-        return Err(Problem::bad_request("`path` is required"));
+        return Err(Problem::bad_request("path is required"));
     }
     with_sandbox(app, caller, session, move |sandbox| {
         let path = inside(&path).map_err(|reason| refused("read_error", reason))?;
@@ -158,11 +194,11 @@ pub(super) async fn download_file(State(app): State<App>, caller: Caller, reques
 
 #[derive(Deserialize)]
 struct Write {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     path: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     content: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     append: bool,
 }
 
@@ -180,9 +216,9 @@ pub(super) async fn write_file(State(app): State<App>, caller: Caller, request: 
     let session = session_of(request.headers())?;
     let Write { path, content, append } = body::json(request.into_body(), MOST_BYTES).await?;
     if path.is_empty() {
-        return Err(Problem::bad_request("`path` is required"));
+        return Err(Problem::bad_request("path is required"));
     }
-    with_sandbox(&app, caller, session, move |sandbox| {
+    with_room(&app, caller, session, content.len(), move |sandbox| {
         let path = inside(&path).map_err(|reason| refused("write_error", reason))?;
         write(sandbox, &path, content.as_bytes(), append).map_err(|error| failed("write_error", error))?;
         Ok(Json(json!({ "status": "ok" })))
@@ -193,10 +229,10 @@ pub(super) async fn write_file(State(app): State<App>, caller: Caller, request: 
 pub(super) async fn upload_file(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
     let session = session_of(request.headers())?;
     let mut form = body::form(request, MOST_BYTES).await?;
-    let path = form.text("path").ok_or_else(|| Problem::bad_request("missing field `path` of the form"))?;
-    let path = inside(path).map_err(|reason| Problem::bad_request(format!("invalid `path`: {reason}")))?;
-    let upload = form.file()?;
-    with_sandbox(&app, caller, session, move |sandbox| {
+    let path = form.text("path").ok_or_else(|| Problem::bad_request("path form field is required"))?;
+    let path = inside(path).map_err(|reason| Problem::bad_request(format!("invalid path: {reason}")))?;
+    let upload = form.file().map_err(|_| Problem::bad_request("file form field is required"))?;
+    with_room(&app, caller, session, upload.bytes.len(), move |sandbox| {
         write(sandbox, &path, &upload.bytes, false).map_err(|error| failed("upload_error", error))?;
         Ok(Json(json!({ "status": "ok", "path": path, "size": upload.bytes.len() })))
     })
@@ -205,7 +241,7 @@ pub(super) async fn upload_file(State(app): State<App>, caller: Caller, request:
 
 #[derive(Deserialize)]
 struct List {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     path: String,
     max_depth: Option<i64>,
 }
@@ -214,7 +250,7 @@ pub(super) async fn list_dir(State(app): State<App>, caller: Caller, request: Re
     let session = session_of(request.headers())?;
     let List { path, max_depth } = body::json(request.into_body(), MOST_BYTES).await?;
     if path.is_empty() {
-        return Err(Problem::bad_request("`path` is required"));
+        return Err(Problem::bad_request("path is required"));
     }
     let depth = max_depth.and_then(|depth| usize::try_from(depth).ok()).filter(|depth| *depth > 0).unwrap_or(DEFAULT_DEPTH);
     with_sandbox(&app, caller, session, move |sandbox| {
@@ -235,7 +271,7 @@ pub(super) async fn list_dir(State(app): State<App>, caller: Caller, request: Re
 
 #[derive(Deserialize)]
 struct UploadSkill {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     skill: String,
     version: Option<String>,
 }
@@ -243,14 +279,18 @@ struct UploadSkill {
 pub(super) async fn upload_skill(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
     let session = session_of(request.headers())?;
     let UploadSkill { skill, version } = body::json(request.into_body(), MOST_BYTES).await?;
+    if skill.is_empty() {
+        return Err(Problem::bad_request("skill is required"));
+    }
     super::executions::require_name(&skill)?;
     app.blocking(move |app| {
         let tenant = app.tenant(&caller.tenant)?;
-        let reference = format!("{skill}@{}", version.unwrap_or_default());
-        let package = tenant.skills().catalog().get(&reference).map_err(|error| match Problem::from(error) {
-            problem if problem.status == StatusCode::NOT_FOUND => Problem { code: "skill_not_found", ..problem },
-            problem => problem,
+        let version = version.filter(|version| !version.is_empty()).unwrap_or_else(|| "latest".to_owned());
+        let package = super::skills::find(app, &caller, &skill, &version).map_err(|problem| match problem.status {
+            StatusCode::NOT_FOUND => Problem { code: "skill_not_found", ..problem },
+            _ => problem,
         })?;
+        app.require_room(&tenant.name, package.files().iter().map(|file| file.content.len() as u64).sum())?;
         let sandbox = open(app, &tenant, &session)?;
         let place = |path: &str| format!("{ROOT}/skills/{skill}/{path}");
         let mut above: Vec<String> =
@@ -285,7 +325,7 @@ pub(super) async fn destroy(State(app): State<App>, caller: Caller, Path(session
     sessions::require_name(&session)?;
     app.blocking(move |app| match destroy_now(app, &*app.tenant(&caller.tenant)?, &session)? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::not_found("sandbox")),
+        false => Err(Problem::new(StatusCode::NOT_FOUND, "not_found", "sandbox not found or already destroyed")),
     })
     .await
 }

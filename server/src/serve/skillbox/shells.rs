@@ -1,13 +1,15 @@
-//! The sandboxes of sessions: opened when they are used, closed when others need the room, synced and removed when nobody uses them.
+//! The sandboxes of sessions: opened when they are used, closed when others need the room, synced and removed when idle.
 
 #![expect(clippy::disallowed_methods, reason = "the databases of sessions are removed here")]
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use runtime::{Content, Sandbox};
+use runtime::{Cancel, Content, Sandbox};
 
 use super::{files, sessions, store};
 use crate::serve::app::{App, Tenant};
@@ -24,6 +26,10 @@ const DIRECTORY: &str = "sessions";
 const BESIDE: [&str; 5] = ["", "-wal", "-shm", "-journal", "-running"];
 /// Largest file that is kept in a session.
 const MOST_BYTES: u64 = 100 << 20;
+/// How long commands in a sandbox that is removed have to end.
+const LAST_WORDS: Duration = Duration::from_secs(30);
+/// How often to check whether they have.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The sandboxes that are open, by tenant and session.
 #[derive(Default)]
@@ -33,6 +39,43 @@ pub(super) struct Shells(Mutex<HashMap<(String, String), Arc<Shell>>>);
 struct Shell {
     sandbox: Mutex<Option<Sandbox>>,
     used: Mutex<Instant>,
+    /// Commands under way.
+    running: Mutex<HashMap<u64, Cancel>>,
+    last: AtomicU64,
+}
+
+/// The sandbox of a session in use: until this is dropped, it is neither closed nor idle.
+pub(super) struct Used {
+    sandbox: Sandbox,
+    shell: Arc<Shell>,
+    number: u64,
+}
+
+impl Used {
+    fn new(sandbox: &Sandbox, shell: &Arc<Shell>) -> Self {
+        let number = shell.last.fetch_add(1, Ordering::Relaxed);
+        Self { sandbox: sandbox.clone(), shell: Arc::clone(shell), number }
+    }
+
+    /// Notes a command, so that it is killed when the sandbox is removed.
+    pub(super) fn note(&self, cancel: &Cancel) {
+        locked(&self.shell.running).insert(self.number, cancel.clone());
+    }
+}
+
+impl Deref for Used {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        locked(&self.shell.running).remove(&self.number);
+        *locked(&self.shell.used) = Instant::now();
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -43,15 +86,18 @@ impl Shells {
     // There is one for each session while anybody has it, so that a database is opened once.
     fn get(&self, tenant: &str, session: &str) -> Arc<Shell> {
         let mut table = locked(&self.0);
-        // Those that nobody has and that are closed are not needed.
+        // Entries that are unused and closed are not needed.
         table.retain(|_, shell| Arc::strong_count(shell) > 1 || locked(&shell.sandbox).is_some());
-        let new = || Arc::new(Shell { sandbox: Mutex::default(), used: Mutex::new(Instant::now()) });
+        let new = || {
+            let (sandbox, used) = (Mutex::default(), Mutex::new(Instant::now()));
+            Arc::new(Shell { sandbox, used, running: Mutex::default(), last: AtomicU64::new(0) })
+        };
         let shell = Arc::clone(table.entry((tenant.to_owned(), session.to_owned())).or_insert_with(new));
         *locked(&shell.used) = Instant::now();
         shell
     }
 
-    // Closes the one that was used least recently and that nobody has now, if there are more than the most.
+    // Closes the least recently used one that is idle, if there are too many.
     fn make_room(&self, most: usize) {
         let table = locked(&self.0);
         if table.len() < most.max(1) {
@@ -69,15 +115,15 @@ fn database(tenant: &Tenant, session: &str) -> Result<PathBuf, Problem> {
     Ok(tenant.directory(DIRECTORY)?.join(format!("{}.db", blake3::hash(session.as_bytes()).to_hex())))
 }
 
-/// The sandbox of a session, created with the session's files if there is none.
-pub(super) fn open(app: &App, tenant: &Tenant, session: &str) -> Result<Sandbox, Problem> {
+/// Returns the sandbox of a session, created with the session's files if there is none.
+pub(super) fn open(app: &App, tenant: &Tenant, session: &str) -> Result<Used, Problem> {
     let shells = &app.skillbox().shells;
     let shell = shells.get(&tenant.name, session);
     let mut place = locked(&shell.sandbox);
     if let Some(sandbox) = &*place {
-        return Ok(sandbox.clone());
+        return Ok(Used::new(sandbox, &shell));
     }
-    shells.make_room(app.config().open_sandboxes);
+    shells.make_room(app.config().open_sessions);
     let path = database(tenant, session)?;
     let builder = Sandbox::builder().host(app.host()).custom_limits(app.config().limits.clone()).cwd(ROOT);
     let sandbox = match path.exists() {
@@ -91,8 +137,9 @@ pub(super) fn open(app: &App, tenant: &Tenant, session: &str) -> Result<Sandbox,
             new.fork_to(&path)?
         }
     };
-    *place = Some(sandbox.clone());
-    Ok(sandbox)
+    let used = Used::new(&sandbox, &shell);
+    *place = Some(sandbox);
+    Ok(used)
 }
 
 fn require_room(app: &App, tenant: &Tenant) -> Result<(), Problem> {
@@ -145,9 +192,15 @@ pub(super) fn destroy(app: &App, tenant: &Tenant, session: &str) -> Result<bool,
     Ok(true)
 }
 
-/// Removes the sandbox of a session with all that was not synced.
+/// Removes the sandbox of a session with all that was not synced, and kills what runs in it.
 pub(super) fn discard(app: &App, tenant: &Tenant, session: &str) -> Result<(), Problem> {
     let shell = app.skillbox().shells.get(&tenant.name, session);
+    let until = Instant::now() + LAST_WORDS;
+    // One reference in the table and one here.
+    while Arc::strong_count(&shell) > 2 && Instant::now() < until {
+        locked(&shell.running).values().for_each(Cancel::kill);
+        std::thread::park_timeout(LOOK);
+    }
     let mut place = locked(&shell.sandbox);
     drop(place.take());
     let path = database(tenant, session)?;
@@ -162,8 +215,28 @@ pub(super) fn discard(app: &App, tenant: &Tenant, session: &str) -> Result<(), P
     Ok(())
 }
 
+// Syncs and removes the sandbox of an idle session, unless it is used again meanwhile.
+fn put_away(app: &App, tenant: &Tenant, session: &str) -> Result<(), Problem> {
+    if !database(tenant, session)?.exists() {
+        return Ok(());
+    }
+    let sandbox = open(app, tenant, session)?;
+    sync(app, tenant, session, &sandbox)?;
+    // One reference in the table and one here.
+    if Arc::strong_count(&sandbox.shell) > 2 {
+        return Ok(());
+    }
+    drop(sandbox);
+    discard(app, tenant, session)
+}
+
+// One that cannot be put away, because it is damaged or its tenant has no room, stays, and keeps none of the others. The next sweep tries again.
+fn try_to_put_away(app: &App, tenant: &str, session: &str) {
+    let _ = app.tenant(tenant).and_then(|tenant| put_away(app, &tenant, session));
+}
+
 /// Syncs and removes the sandboxes of sessions that were not used for a while.
-pub(super) fn expire(app: &App) -> Result<(), Problem> {
+pub(super) fn expire(app: &App) {
     let idle = app.config().session_idle;
     let over: Vec<(String, String)> = locked(&app.skillbox().shells.0)
         .iter()
@@ -171,19 +244,17 @@ pub(super) fn expire(app: &App) -> Result<(), Problem> {
         .map(|(key, _)| key.clone())
         .collect();
     for (tenant, session) in over {
-        destroy(app, &*app.tenant(&tenant)?, &session)?;
+        try_to_put_away(app, &tenant, &session);
     }
-    Ok(())
 }
 
 /// The same for those that were not opened since the server started: their rows tell when they were used.
 pub(super) fn expire_unopened(app: &App) -> Result<(), Problem> {
     let idle = i64::try_from(app.config().session_idle.as_millis()).unwrap_or(i64::MAX);
     for (name, session) in app.catalog().sessions_unused_since(now().saturating_sub(idle))? {
-        let tenant = app.tenant(&name)?;
-        let is_known = locked(&app.skillbox().shells.0).contains_key(&(name, session.clone()));
-        if !is_known && database(&tenant, &session)?.exists() {
-            destroy(app, &tenant, &session)?;
+        let is_known = locked(&app.skillbox().shells.0).contains_key(&(name.clone(), session.clone()));
+        if !is_known {
+            try_to_put_away(app, &name, &session);
         }
     }
     Ok(())

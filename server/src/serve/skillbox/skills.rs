@@ -5,7 +5,7 @@ use std::time::Instant;
 use ::skills::{Error, File, Finding, Needs, Package, Severity, format_duration};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -13,17 +13,21 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::body;
-use super::executions::require_name;
+use super::executions::{no_skill, require_name, require_version};
 use super::patterns::Patterns;
 use crate::serve::app::{App, Tenant};
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{Role, new_id};
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 
 /// The status of every skill that was taken.
 pub(super) const AVAILABLE: &str = "available";
 /// Tiers of the scan.
 const TIERS: u8 = 2;
+
+/// How the text of a rejection by the scan begins, as in Skillbox.
+const UPLOAD_REJECTED: &str = "upload rejected by security scan";
 
 /// What became of a push, and its status: 201 for a new version, 200 for one that was there.
 type Answer = Result<(StatusCode, Json<Value>), Problem>;
@@ -47,23 +51,27 @@ async fn zip(app: &App, request: Request) -> Result<Bytes, Problem> {
         }
     };
     let bytes = bytes.map_err(|problem| match problem.status {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem { code: "too_large", ..problem },
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(),
         _ => problem,
     })?;
     if bytes.is_empty() {
-        return Err(Problem::bad_request("the zip file is empty"));
+        return Err(Problem::bad_request("empty zip data"));
     }
     Ok(bytes)
 }
 
-/// A skill that was refused, as Skillbox says it.
+fn too_large() -> Problem {
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "skill zip exceeds maximum allowed size")
+}
+
+/// A rejected skill, in the format of Skillbox.
 pub(super) fn refused(error: Error) -> Problem {
     let is_unsafe = matches!(error, Error::Unsafe(_));
     let hint = error.hint().filter(|_| matches!(error, Error::Requirements { .. })).map(|hint| format!("; {hint}"));
     let problem = Problem::from(error);
     let problem = Problem { message: format!("{}{}", problem.message, hint.unwrap_or_default()), ..problem };
     match is_unsafe {
-        true => problem.with_details(json!({ "scan_id": new_id(), "categories": ["zip_bomb"] })),
+        true => rejected(&problem.message, &["zip_bomb"]),
         false => problem,
     }
 }
@@ -82,21 +90,27 @@ fn scanned(app: &App, tenant: &str, package: &Package) -> Result<(), Problem> {
     categories.sort_unstable();
     categories.dedup();
     let message = if message.is_empty() { "a pattern of the tenant matches" } else { message };
-    let message = format!("refused by the security scan: {message} in `{file}`");
+    Err(rejected(&format!("{message} in `{file}`"), &categories))
+}
+
+fn rejected(reason: &str, categories: &[&str]) -> Problem {
+    let message = format!("{UPLOAD_REJECTED}: {reason}");
     let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "security_scan_failed", message);
-    Err(problem.with_details(json!({ "scan_id": new_id(), "categories": categories })))
+    problem.with_details(json!({ "scan_id": new_id(), "categories": categories }))
 }
 
 /// Keeps a version. Other content under the same version replaces it only for admins; the old digest stays in the history.
 pub(super) fn keep(app: &App, tenant: &Tenant, caller: &Caller, package: &Package) -> Result<StatusCode, Problem> {
-    if app.catalog().scan_policy(&tenant.name)? == "auto" {
+    if app.config().scans && app.catalog().scan_policy(&tenant.name)? == "auto" {
         scanned(app, &tenant.name, package)?;
     }
+    app.require_room(&tenant.name, package.files().iter().map(|file| file.content.len() as u64).sum())?;
     let replace = caller.role >= Role::Admin;
     let pushed = tenant.skills().push(package, Needs { replace, ..Needs::default() }).map_err(|error| match error {
         Error::Conflict { .. } => Problem::conflict(format!("{error}; raise `version` in SKILL.md, or push with an admin's key")),
         error => refused(error),
     })?;
+    app.stored_more(&tenant.name);
     Ok(if pushed.unchanged { StatusCode::OK } else { StatusCode::CREATED })
 }
 
@@ -119,13 +133,25 @@ pub(super) async fn push(State(app): State<App>, caller: Caller, request: Reques
     .await
 }
 
+/// The server was started without the scan.
+pub(super) fn scanner_disabled() -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "scanner_disabled", "the server was started without the security scan")
+}
+
 /// Checks and scans a skill, and keeps nothing.
 pub(super) async fn validate(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
+    if !app.config().scans {
+        return Err(scanner_disabled());
+    }
     let zip = zip(&app, request).await?;
     app.blocking(move |app| {
         let began = Instant::now();
-        let package = Package::from_zip(&zip).map_err(refused)?;
-        scanned(app, &caller.tenant, &package)?;
+        let package = Package::from_zip(&zip).map_err(refused);
+        let package = package.and_then(|package| scanned(app, &caller.tenant, &package).map(|()| package));
+        let package = package.map_err(|problem| Problem {
+            message: problem.message.replacen(UPLOAD_REJECTED, "validation rejected by security scan", 1),
+            ..problem
+        })?;
         let manifest = package.manifest();
         Ok(Json(json!({
             "valid": true, "skill_name": manifest.name, "skill_version": manifest.version, "scan_tier": TIERS,
@@ -137,17 +163,17 @@ pub(super) async fn validate(State(app): State<App>, caller: Caller, request: Re
 
 #[derive(Deserialize)]
 struct Fields {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     description: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     lang: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     code: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     instructions: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     version: String,
 }
 
@@ -180,11 +206,11 @@ pub(super) async fn from_fields(State(app): State<App>, caller: Caller, request:
     require_name(&fields.name)?;
     for (name, text) in [("description", &fields.description), ("code", &fields.code)] {
         if text.trim().is_empty() {
-            return Err(Problem::bad_request(format!("`{name}` is required")));
+            return Err(Problem::bad_request(format!("invalid request body: {name} is required")));
         }
     }
-    if !fields.version.is_empty() && !::skills::is_version(&fields.version) {
-        return Err(Problem::bad_request("invalid `version`: expected MAJOR.MINOR.PATCH"));
+    if !fields.version.is_empty() {
+        require_version(&fields.version)?;
     }
     app.blocking(move |app| {
         let tenant = app.tenant(&caller.tenant)?;
@@ -238,16 +264,25 @@ pub(super) async fn list(
 /// The reference of a skill that a path names.
 pub(super) fn reference(name: &str, version: &str) -> Result<String, Problem> {
     require_name(name)?;
-    match version == "latest" || ::skills::is_version(version) {
-        true => Ok(format!("{name}@{version}")),
-        false => Err(Problem::bad_request("invalid version: expected MAJOR.MINOR.PATCH or `latest`")),
+    if version != "latest" {
+        require_version(version)?;
+    }
+    Ok(format!("{name}@{version}"))
+}
+
+/// The same error with Skillbox's text, if it is that a skill or a version does not exist.
+pub(super) fn named(error: Error, name: &str, version: &str) -> Problem {
+    match error {
+        Error::UnknownSkill(_) | Error::UnknownVersion { .. } => no_skill(name, version),
+        error => error.into(),
     }
 }
 
 /// A version of a skill.
 pub(super) fn find(app: &App, caller: &Caller, name: &str, version: &str) -> Result<Package, Problem> {
     let reference = reference(name, version)?;
-    Ok(app.tenant(&caller.tenant)?.skills().catalog().get(&reference)?)
+    let found = app.tenant(&caller.tenant)?.skills().catalog().get(&reference);
+    found.map_err(|error| named(error, name, version))
 }
 
 pub(super) async fn show(
@@ -265,6 +300,8 @@ pub(super) async fn show(
         let instructions = Some(manifest.instructions.clone()).filter(|text| !text.is_empty());
         let more = [
             ("image", manifest.image.clone()),
+            // The documentation of Skillbox has the same text under another name.
+            ("content", instructions.clone()),
             ("instructions", instructions),
             ("timeout", manifest.timeout.map(format_duration)),
         ];
@@ -293,8 +330,11 @@ pub(super) async fn remove(
         let catalog = tenant.skills().catalog();
         reference(&name, &version)?;
         // One version, also when it is named `latest`.
-        let version = if version == "latest" { catalog.find(&name)?.version } else { version };
-        catalog.delete(&format!("{name}@{version}"))?;
+        let version = match version.as_str() {
+            "latest" => catalog.find(&name).map_err(|error| named(error, &name, "latest"))?.version,
+            _ => version,
+        };
+        catalog.delete(&format!("{name}@{version}")).map_err(|error| named(error, &name, &version))?;
         Ok(StatusCode::NO_CONTENT)
     })
     .await
@@ -304,7 +344,11 @@ pub(super) async fn remove_all(State(app): State<App>, caller: Caller, Path(name
     caller.require(Role::Publisher)?;
     require_name(&name)?;
     app.blocking(move |app| {
-        app.tenant(&caller.tenant)?.skills().catalog().delete(&name)?;
+        let deleted = app.tenant(&caller.tenant)?.skills().catalog().delete(&name);
+        deleted.map_err(|error| match error {
+            Error::UnknownSkill(_) => Problem::not_found_named("skill", &name),
+            error => error.into(),
+        })?;
         Ok(StatusCode::NO_CONTENT)
     })
     .await

@@ -39,7 +39,7 @@ pub(super) fn open(tenant: &Tenant, id: &str) -> Result<File, Problem> {
     Ok(File::open(path(tenant, id)?)?)
 }
 
-/// The bytes of a file.
+/// Returns the bytes of a file.
 pub(super) fn read(tenant: &Tenant, id: &str) -> Result<Vec<u8>, Problem> {
     Ok(std::fs::read(path(tenant, id)?)?)
 }

@@ -3,12 +3,12 @@
 use ::skills::{File, FileStatus, LineKind, Package, Severity, VersionRow};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use http::StatusCode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::executions::require_name;
+use super::executions::{require_name, require_version};
 use super::patterns::{Found, Patterns};
 use super::skills::{AVAILABLE, find, keep, reference, refused};
 use super::{body, files};
@@ -16,6 +16,7 @@ use crate::serve::app::{App, Tenant};
 use crate::serve::auth::Caller;
 use crate::serve::catalog::Role;
 use crate::serve::clock::rfc3339;
+use crate::serve::path::Path;
 use crate::serve::problem::Problem;
 
 /// Most bytes of all versions together whose findings are listed with them.
@@ -56,7 +57,7 @@ pub(super) async fn files(
             })
             .collect();
         if entries.is_empty() && chosen.is_some() {
-            return Err(Problem::not_found("file"));
+            return Err(Problem::not_found_named("file", chosen.as_deref().unwrap_or_default()));
         }
         Ok(Json(Value::Array(entries)))
     })
@@ -65,9 +66,9 @@ pub(super) async fn files(
 
 #[derive(Deserialize)]
 struct Edit {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     path: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     content: String,
 }
 
@@ -81,11 +82,11 @@ fn path_of(edit: &Edit) -> Result<String, Problem> {
     let path = edit.path.strip_prefix("./").unwrap_or(&edit.path);
     match files::is_name(path) {
         true => Ok(path.to_owned()),
-        false => Err(Problem::bad_request(format!("invalid file path `{}`", runtime::actions::quoted(path)))),
+        false => Err(Problem::bad_request(format!("invalid file path: {}", runtime::actions::quoted(&edit.path)))),
     }
 }
 
-// Keeps files as the next version of a skill, whose `SKILL.md` says so.
+// Stores files as the next version of a skill, and sets it in `SKILL.md`.
 fn revise(
     app: &App,
     caller: &Caller,
@@ -93,7 +94,10 @@ fn revise(
     edit: impl FnOnce(&Package) -> Vec<File>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     let tenant = app.tenant(&caller.tenant)?;
-    let active = tenant.skills().catalog().get(name)?;
+    let active = tenant.skills().catalog().get(name).map_err(|error| match error {
+        ::skills::Error::UnknownSkill(_) => Problem::not_found_named("skill", name),
+        error => error.into(),
+    })?;
     let version = next(&tenant, name, &active.manifest().version)?;
     let mut files = edit(&active);
     for file in files.iter_mut().filter(|file| file.path == "SKILL.md") {
@@ -141,7 +145,7 @@ pub(super) async fn put_files(
     caller.require(Role::Publisher)?;
     require_name(&name)?;
     let edits: Edits = body::json(request.into_body(), app.config().skill_bytes).await?;
-    let edits = edits.files.filter(|files| !files.is_empty()).ok_or_else(|| Problem::bad_request("`files` is required"))?;
+    let edits = edits.files.filter(|files| !files.is_empty()).ok_or_else(|| Problem::bad_request("files must not be empty"))?;
     let paths: Vec<String> = edits.iter().map(path_of).collect::<Result<_, _>>()?;
     if !paths.iter().any(|path| path == "SKILL.md") {
         return Err(Problem::bad_request("SKILL.md is required"));
@@ -181,6 +185,20 @@ pub(super) async fn list(State(app): State<App>, caller: Caller, Path(name): Pat
     .await
 }
 
+/// A finding, as Skillbox's clients expect it.
+#[derive(Serialize)]
+struct FindingInfo<'a> {
+    severity: &'static str,
+    category: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    file_path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    description: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    remediation: &'a str,
+}
+
 fn version(row: &VersionRow, package: Option<&Package>, own: &[Found]) -> Value {
     let mut shown = json!({
         "version": row.version, "status": AVAILABLE, "active": row.active, "blocked": false,
@@ -188,20 +206,25 @@ fn version(row: &VersionRow, package: Option<&Package>, own: &[Found]) -> Value 
     });
     let findings = package.map(|package| ::skills::scan(package.files())).unwrap_or_default();
     if let (false, Some(fields)) = (findings.is_empty() && own.is_empty(), shown.as_object_mut()) {
-        let listed = findings.iter().map(|finding| {
-            let severity = if finding.severity == Severity::Error { "BLOCK" } else { "FLAG" };
-            json!({
-                "severity": severity, "category": finding.category.unwrap_or(finding.code), "file_path": finding.file,
-                "line": finding.line.unwrap_or(0), "description": finding.message, "remediation": finding.remedy,
-            })
+        let severity = |blocks: bool| if blocks { "BLOCK" } else { "FLAG" };
+        let listed = findings.iter().map(|finding| FindingInfo {
+            severity: severity(finding.severity == Severity::Error),
+            category: finding.category.unwrap_or(finding.code),
+            file_path: &finding.file,
+            line: finding.line,
+            description: &finding.message,
+            remediation: &finding.remedy,
         });
-        let own_listed = own.iter().map(|found| {
-            json!({
-                "severity": if found.blocks { "BLOCK" } else { "FLAG" }, "category": found.category, "file_path": found.file,
-                "line": found.line, "description": found.description, "remediation": "",
-            })
+        let own_listed = own.iter().map(|found| FindingInfo {
+            severity: severity(found.blocks),
+            category: &found.category,
+            file_path: &found.file,
+            line: Some(found.line),
+            description: &found.description,
+            remediation: "",
         });
-        fields.insert("scan_findings".to_owned(), listed.chain(own_listed).collect());
+        let listed: Vec<FindingInfo<'_>> = listed.chain(own_listed).collect();
+        fields.insert("scan_findings".to_owned(), json!(listed));
         fields.insert("scan_summary".to_owned(), json!(format!("{} findings", findings.len() + own.len())));
     }
     shown
@@ -221,10 +244,15 @@ pub(super) async fn diff(
     query: Result<Query<Range>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
     let range = body::query(query)?;
-    let to = range.to.filter(|to| !to.is_empty()).ok_or_else(|| Problem::bad_request("`to` is required"))?;
+    let to = range.to.filter(|to| !to.is_empty()).ok_or_else(|| Problem::bad_request("to version is required"))?;
     let from = range.from.filter(|from| !from.is_empty());
+    reference(&name, &to)?;
+    from.as_deref().map_or(Ok(()), |from| reference(&name, from).map(drop))?;
     app.blocking(move |app| {
-        let new = find(app, &caller, &name, &to)?;
+        let new = find(app, &caller, &name, &to).map_err(|problem| match problem.status {
+            StatusCode::NOT_FOUND => no_version(&name, &to),
+            _ => problem,
+        })?;
         let tenant = app.tenant(&caller.tenant)?;
         let catalog = tenant.skills().catalog();
         let from = match from {
@@ -236,8 +264,10 @@ pub(super) async fn diff(
                 new.files().iter().map(|file| file_diff(&file.path, FileStatus::Added, added(file))).collect();
             return Ok(Json(json!({ "name": name, "from": "", "to": new.manifest().version, "files": files })));
         };
-        reference(&name, &from)?;
-        let diff = catalog.diff(&name, &from, Some(&to))?;
+        let diff = catalog.diff(&name, &from, Some(&to)).map_err(|error| match error {
+            ::skills::Error::UnknownVersion { .. } => no_version(&name, &from),
+            error => error.into(),
+        })?;
         let files = diff.files.into_iter().map(|file| {
             let lines = file.lines.into_iter().map(|line| (line.op, line.text)).collect();
             file_diff(&file.path, file.status, lines)
@@ -245,6 +275,10 @@ pub(super) async fn diff(
         Ok(Json(json!({ "name": name, "from": diff.from, "to": diff.to, "files": files.collect::<Vec<_>>() })))
     })
     .await
+}
+
+fn no_version(name: &str, version: &str) -> Problem {
+    Problem::not_found_named("version", &format!("{name}@{version}"))
 }
 
 fn added(file: &File) -> Vec<(LineKind, String)> {
@@ -270,7 +304,7 @@ fn file_diff(path: &str, status: FileStatus, lines: Vec<(LineKind, String)>) -> 
 
 #[derive(Deserialize)]
 struct Active {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "body::or_default")]
     version: String,
 }
 
@@ -283,11 +317,18 @@ pub(super) async fn activate(
     caller.require(Role::Publisher)?;
     require_name(&name)?;
     let Active { version } = body::json(request.into_body(), 1 << 16).await?;
-    if !::skills::is_version(&version) {
-        return Err(Problem::bad_request("invalid `version`: expected MAJOR.MINOR.PATCH"));
+    match version.as_str() {
+        "" => return Err(Problem::bad_request("invalid request body: version is required")),
+        // What is active cannot be made active by that name.
+        "latest" => return Err(no_version(&name, &version)),
+        version => require_version(version)?,
     }
     app.blocking(move |app| {
-        app.tenant(&caller.tenant)?.skills().catalog().activate(&name, &version)?;
+        let activated = app.tenant(&caller.tenant)?.skills().catalog().activate(&name, &version);
+        activated.map_err(|error| match error {
+            ::skills::Error::UnknownSkill(_) | ::skills::Error::UnknownVersion { .. } => no_version(&name, &version),
+            error => error.into(),
+        })?;
         Ok(Json(json!({ "name": name, "active": version })))
     })
     .await
