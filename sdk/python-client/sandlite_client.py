@@ -83,6 +83,7 @@ __all__ = [
     "AsyncSandbox",
     "Client",
     "Event",
+    "FileInfo",
     "Job",
     "Page",
     "Result",
@@ -160,6 +161,24 @@ class Skill:
     timeout: str = ""
     resources: Dict[str, str] = field(default_factory=dict)
     input_schema: Json = None
+
+
+@dataclass
+class FileInfo:
+    """A stored file. ``parent_id`` is the first version of one that was updated."""
+
+    id: str = ""
+    tenant_id: str = ""
+    session_id: str = ""
+    execution_id: str = ""
+    name: str = ""
+    content_type: str = ""
+    size_bytes: int = 0
+    s3_key: str = ""
+    version: int = 0
+    parent_id: Optional[str] = None
+    created_at: str = ""
+    updated_at: str = ""
 
 
 @dataclass
@@ -1102,11 +1121,11 @@ class Client:
 
     def upload_file(
         self, path: Union[str, os.PathLike[str]], *, name: Optional[str] = None, content_type: str = "application/octet-stream"
-    ) -> Dict[str, Json]:
+    ) -> FileInfo:
         """Stores a file of this machine, to be an input of skills."""
         body, kind = _multipart(_given(name=name), name or Path(path).name, Path(path).read_bytes(), content_type)
         raw = self._http.checked("POST", "/v1/files", body=body, headers={"Content-Type": kind}).read()
-        return json.loads(raw)
+        return _fill(FileInfo, json.loads(raw))
 
     def list_files(
         self,
@@ -1115,37 +1134,38 @@ class Client:
         execution_id: Optional[str] = None,
         limit: Optional[int] = None,
         offset: Optional[int] = None,
-    ) -> List[Dict[str, Json]]:
+    ) -> List[FileInfo]:
         """Lists the stored files."""
         query = {"session_id": session_id, "execution_id": execution_id, "limit": limit, "offset": offset}
-        listed = self._http.json("GET", "/v1/files", query=query)
-        return listed if isinstance(listed, list) else (listed or {}).get("files", [])
+        return [_fill(FileInfo, item) for item in self._http.json("GET", "/v1/files", query=query) or []]
 
-    def get_file(self, file_id: str) -> Dict[str, Json]:
+    def get_file(self, file_id: str) -> FileInfo:
         """Returns a stored file's metadata."""
-        return self._http.json("GET", f"/v1/files/{_segment(file_id)}")
+        return _fill(FileInfo, self._http.json("GET", f"/v1/files/{_segment(file_id)}"))
 
     def download_file(self, file_id: str, dest_path: Union[None, str, os.PathLike[str]] = None) -> bytes:
-        """Returns a stored file's bytes, and writes them to ``dest_path`` if it is given."""
+        """Returns a stored file's bytes, and writes them to ``dest_path`` if it is given. A path with ``..`` is an error."""
+        if dest_path is not None and ".." in Path(dest_path).parts:
+            raise ValueError(f"invalid dest_path, which leads out of its directory: {dest_path}")
         data = self._http.checked("GET", f"/v1/files/{_segment(file_id)}/download").read()
         if dest_path is not None:
+            Path(dest_path).parent.mkdir(parents=True, exist_ok=True)
             Path(dest_path).write_bytes(data)
         return data
 
-    def update_file(self, file_id: str, path: Union[str, os.PathLike[str]]) -> Dict[str, Json]:
+    def update_file(self, file_id: str, path: Union[str, os.PathLike[str]]) -> FileInfo:
         """Stores the next version of a file; it has an id of its own."""
         body, kind = _multipart({}, Path(path).name, Path(path).read_bytes(), "application/octet-stream")
         raw = self._http.checked("PUT", f"/v1/files/{_segment(file_id)}", body=body, headers={"Content-Type": kind}).read()
-        return json.loads(raw)
+        return _fill(FileInfo, json.loads(raw))
 
     def delete_file(self, file_id: str) -> None:
         """Deletes a stored file."""
         self._http.checked("DELETE", f"/v1/files/{_segment(file_id)}").read()
 
-    def list_file_versions(self, file_id: str) -> List[Dict[str, Json]]:
+    def list_file_versions(self, file_id: str) -> List[FileInfo]:
         """Lists the versions of a stored file, newest first."""
-        listed = self._http.json("GET", f"/v1/files/{_segment(file_id)}/versions")
-        return listed if isinstance(listed, list) else (listed or {}).get("versions", [])
+        return [_fill(FileInfo, item) for item in self._http.json("GET", f"/v1/files/{_segment(file_id)}/versions") or []]
 
 
 # ---------------------------------------------------------------- asyncio

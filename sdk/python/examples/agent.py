@@ -1,4 +1,4 @@
-"""An agent loop: a model asks for tools, the sandbox answers. The model is scripted here, so that the example runs anywhere."""
+"""An agent loop: a model requests tools, the sandbox runs them. The model is scripted here, so that the example runs anywhere."""
 
 from sandlite import Sandbox
 from sandlite.anthropic import SandboxTools

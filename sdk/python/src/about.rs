@@ -46,12 +46,12 @@ impl About {
         gate::with_python(made).unwrap_or_default()
     }
 
-    /// Whether there are tools.
+    /// Returns whether there are tools.
     pub(crate) fn has_tools(&self) -> bool {
         !self.tools.is_empty() || self.mcp.is_some()
     }
 
-    /// The tools, those of MCP servers too; none of Python's once the interpreter is at its end.
+    /// Returns the tools, those of MCP servers too; none of Python's once the interpreter is at its end.
     pub(crate) fn tools(&self) -> Vec<Tool> {
         let mut tools = self.own_tools();
         tools.extend(self.mcp.iter().flat_map(|mcp| mcp.tools(self.number)));

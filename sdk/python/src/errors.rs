@@ -14,6 +14,8 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
         Error::HostFile { path, source } => (number(source), Some(path.display().to_string())),
         error => (error.fs_error().map(FsError::errno), error.path().map(str::to_owned)),
     };
+    // A file on this machine that the library creates, such as a fork.
+    let errno = errno.or_else(|| (error.kind() == runtime::ErrorKind::Exists).then(|| FsError::Exists.errno()));
     let path = path.filter(|_| errno.is_some() || matches!(error, Error::Stale { .. }));
     let kind = match error {
         Error::Stale { .. } => "changed",

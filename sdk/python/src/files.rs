@@ -74,12 +74,6 @@ fn perform(files: &Files<'_>, verb: &str, path: &str, content: &[u8]) -> Result<
         "remove_tree" if files.symlink_metadata(path)?.file_type() == FileType::Directory => files.remove_dir_all(path)?,
         "remove_tree" => files.remove_file(path)?,
         "make_directory" => files.create_dir_all(path)?,
-        // The initial content of a sandbox, where LocalSandbox has none.
-        "names_but_empty_tmp" => {
-            let entries = files.list_but(path, |name| name == "tmp")?;
-            let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
-            return Ok(Done::Json(Some(json!(names).to_string())));
-        }
         _ => return view(files, verb, path),
     }
     Ok(Done::Nothing)

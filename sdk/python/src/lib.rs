@@ -16,6 +16,7 @@
 )]
 
 mod about;
+mod bytes;
 mod commands;
 mod engine;
 mod errors;
@@ -73,6 +74,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(operation::schema_complaint, module)?)?;
     module.add_function(wrap_pyfunction!(packages::install_packages, module)?)?;
     module.add_function(wrap_pyfunction!(packages::packages, module)?)?;
+    module.add_function(wrap_pyfunction!(skills::front_matter, module)?)?;
     module.add_function(wrap_pyfunction!(skills::lint_skill, module)?)?;
     module.add_function(wrap_pyfunction!(skills::skill_actions, module)?)?;
     module.add_class::<policy::HookScope>()?;

@@ -38,7 +38,7 @@ pub(crate) fn connect(parts: Option<McpParts>, is_read_only: bool) -> Result<Opt
     Ok(Some(Connected { servers: Servers::connect(Server::parse_all(&text)?)?, gate }))
 }
 
-/// The sandbox with its servers.
+/// Returns the sandbox with its servers.
 pub(crate) fn attach(sandbox: Sandbox, mut about: About, connected: Option<Connected>) -> Result<(Sandbox, About), Error> {
     let Some(Connected { servers, gate }) = connected else { return Ok((sandbox, about)) };
     let granted = servers.grant(&sandbox)?;
@@ -61,7 +61,7 @@ pub(crate) fn close(sandbox: Option<Sandbox>, about: &About) {
 }
 
 impl Mcp {
-    /// The tools, for the sandbox of this number.
+    /// Returns the tools, for the sandbox of this number.
     pub(crate) fn tools(&self, number: u64) -> Vec<Tool> {
         let approve = self.gate.as_ref().map(|function| {
             host_tools::note_functions();
@@ -73,7 +73,7 @@ impl Mcp {
                     answer.map(drop).map_err(|error| error.value(py).to_string())
                 };
                 gate::with_python(ask).unwrap_or_else(|| Err("the program is at its end".to_owned()))?;
-                // A person may have taken longer than the command had: nothing is begun for nobody.
+                // A person may have taken longer than the command's deadline: the call is then not started.
                 if context.is_over() { Err("the command has ended".to_owned()) } else { Ok(()) }
             });
             approve
@@ -82,7 +82,7 @@ impl Mcp {
     }
 }
 
-/// The servers of a sandbox, as JSON.
+/// Returns the servers of a sandbox, as JSON.
 #[pyfunction]
 pub(crate) fn mcp_servers(py: Python<'_>, sandbox: &NativeSandbox) -> PyResult<String> {
     let reports = sandbox.about.mcp.as_ref().map(|mcp| mcp.granted.report()).unwrap_or_default();
@@ -114,7 +114,7 @@ pub(crate) fn connect_mcp(
     })
 }
 
-/// The same sandbox, with what a server says now confirmed.
+/// Returns the same sandbox with the server's current descriptions pinned.
 #[pyfunction]
 #[pyo3(signature = (sandbox, name, done=None))]
 pub(crate) fn confirm_mcp(py: Python<'_>, sandbox: &NativeSandbox, name: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {

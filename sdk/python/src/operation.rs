@@ -7,15 +7,15 @@ use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use runtime::actions::{Action, Answer, Context, Limit, Ran, RunOptions, find, quoted};
 use runtime::{Command, Error, JsonSchema, Output, Sandbox};
 use serde_json::{Value, json};
 
 use crate::about::About;
-use crate::errors;
 use crate::sandbox::NativeSandbox;
 use crate::task::{self, Stop};
+use crate::{bytes, errors};
 
 /// The result of an operation, before it is converted for Python.
 pub(crate) enum Done {
@@ -25,8 +25,8 @@ pub(crate) enum Done {
     Bytes(Vec<u8>),
     /// JSON text.
     Json(Option<String>),
-    /// JSON text of rows, and the two streams of each.
-    Rows(String, Vec<(Vec<u8>, Vec<u8>)>),
+    /// JSON text of rows of the history, and beside it the JSON text of each one's changes and its streams.
+    Rows(String, Vec<(Option<String>, Vec<u8>, Vec<u8>)>),
     Ran(Box<Output>),
     Opened(Box<(Sandbox, About)>),
     SkillRun(Box<::skills::RunResult>),
@@ -38,13 +38,15 @@ impl Done {
             Self::Nothing => Ok(py.None()),
             Self::Flag(flag) => flag.into_py_any(py),
             Self::Size(bytes) => bytes.into_py_any(py),
-            Self::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any().unbind()),
+            Self::Bytes(bytes) => Ok(bytes::moved(py, bytes)?.into_any().unbind()),
             Self::Json(text) => text.into_py_any(py),
             Self::Ran(output) => ran(py, *output),
             Self::SkillRun(result) => crate::skills::ran(py, *result),
-            Self::Rows(rows, outputs) => {
-                let outputs = outputs.iter().map(|(stdout, stderr)| (PyBytes::new(py, stdout), PyBytes::new(py, stderr)));
-                (rows, outputs.collect::<Vec<_>>()).into_py_any(py)
+            Self::Rows(rows, beside) => {
+                let beside = beside.into_iter().map(|(changes, stdout, stderr)| {
+                    Ok::<_, PyErr>((changes, bytes::moved(py, stdout)?, bytes::moved(py, stderr)?))
+                });
+                (rows, beside.collect::<Result<Vec<_>, _>>()?).into_py_any(py)
             }
             Self::Opened(opened) => {
                 let (sandbox, about) = *opened;
@@ -84,8 +86,8 @@ pub(crate) fn ran(py: Python<'_>, mut output: Output) -> PyResult<Py<PyAny>> {
     }
     let fields = PyDict::new(py);
     fields.set_item(intern!(py, "exit_code"), exit_code)?;
-    fields.set_item(intern!(py, "stdout_bytes"), PyBytes::new(py, &stdout))?;
-    fields.set_item(intern!(py, "stderr_bytes"), PyBytes::new(py, &stderr))?;
+    fields.set_item(intern!(py, "stdout_bytes"), bytes::moved(py, stdout)?)?;
+    fields.set_item(intern!(py, "stderr_bytes"), bytes::moved(py, stderr)?)?;
     fields.set_item(intern!(py, "truncated"), truncated)?;
     fields.set_item(intern!(py, "duration"), usage.wall.as_secs_f64())?;
     fields.set_item(intern!(py, "run"), run)?;

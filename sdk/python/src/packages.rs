@@ -1,4 +1,4 @@
-//! Packages by name: pip itself is run by Python, which knows its own interpreter.
+//! Packages by name: Python runs pip with its own interpreter.
 
 use pyo3::prelude::*;
 use runtime::{Error, Fetched, Sources, requirements};

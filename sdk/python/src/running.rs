@@ -20,6 +20,12 @@ use crate::{errors, fork, threads};
 /// Maximum size of one piece of output.
 const PIECE: usize = 64 << 10;
 
+/// How long the caller waits for a new command to take its turn, which it takes at once unless another one runs.
+const TURN: Duration = Duration::from_millis(5);
+
+/// How often it looks.
+const TURN_STEP: Duration = Duration::from_micros(20);
+
 /// The numbers of the streams, for Python: 0 means both.
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
@@ -79,6 +85,11 @@ pub(crate) fn start(sandbox: Sandbox, mut command: Command, options: RunOptions,
         drop(sandbox);
         finished.finish(end);
     })?;
+    // A later call of the caller must not overtake the command.
+    let until = Instant::now() + TURN;
+    while !shared.ended() && shared.cancel.fuel_spent().is_none() && Instant::now() < until {
+        thread::sleep(TURN_STEP);
+    }
     Ok(Running { shared, result: PyOnceLock::new() })
 }
 

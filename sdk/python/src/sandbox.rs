@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime::actions::{Answer, Context, Effect, Permission, find};
-use runtime::{Content, Error, GitImport, HistoryFilter, Limits, Preset, Sandbox};
+use runtime::{Content, Error, GitImport, HistoryFilter, Limits, Preset, Run, Sandbox};
 
 use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
@@ -250,7 +250,7 @@ impl NativeSandbox {
         let sandbox = self.get_for_change(py)?;
         let using = if stream { Use::Stream } else { Use::Handle { input: stdin.is_none() } };
         let (command, options) = command(kind, text, options, stdin, echo)?;
-        Ok(running::start(sandbox, command, options, using)?)
+        Ok(py.detach(|| running::start(sandbox, command, options, using))?)
     }
 
     /// Performs an action and returns its result as JSON. An error becomes an exception.
@@ -447,7 +447,7 @@ impl NativeSandbox {
         self.look(py, done, move |sandbox| Ok(Done::Json(Some(json(&sandbox.kv().items(&prefix)?)?))))
     }
 
-    /// Returns rows of the history as JSON, optionally with their output.
+    /// Returns rows of the history as JSON, and beside it the changes and the output of each.
     #[pyo3(signature = (limit, since, before, name, grep, done=None, output=false))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn history(
@@ -463,12 +463,13 @@ impl NativeSandbox {
     ) -> PyResult<Py<PyAny>> {
         let filter = HistoryFilter { limit, since, before, name, grep, output };
         self.look(py, done, move |sandbox| {
-            let rows = sandbox.history_with(&filter)?;
-            let text = json(&rows)?;
-            if !output {
-                return Ok(Done::Json(Some(text)));
-            }
-            Ok(Done::Rows(text, rows.into_iter().map(|row| (row.stdout, row.stderr)).collect()))
+            let mut rows = sandbox.history_with(&filter)?;
+            let take = |row: &mut Run| {
+                let changes = row.changes.take().map(|changes| changes.text().to_owned());
+                (changes, std::mem::take(&mut row.stdout), std::mem::take(&mut row.stderr))
+            };
+            let beside = rows.iter_mut().map(take).collect();
+            Ok(Done::Rows(json(&rows)?, beside))
         })
     }
 
@@ -487,7 +488,7 @@ impl NativeSandbox {
         })
     }
 
-    /// The versions as a git repository or bundle; what was written, as JSON.
+    /// Returns the versions as a git repository or bundle; what was written, as JSON.
     #[pyo3(signature = (to, path, how, done=None))]
     fn git_export(&self, py: Python<'_>, to: PathBuf, path: String, how: Form, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, absolute(sandbox.current_dir(), &path), how))

@@ -166,9 +166,12 @@ impl NativeSkills {
         })
     }
 
-    /// Returns the skills that can be run as tools, as JSON.
-    fn tools(&self, py: Python<'_>, prefix: String) -> PyResult<Py<PyAny>> {
-        self.short(py, None, move |skills| Ok(Done::Json(Some(json(&::skills::actions::tools(skills, &prefix)?)?))))
+    /// Returns the skills that can be run as tools, or those with these names, as JSON.
+    fn tools(&self, py: Python<'_>, prefix: String, names: Option<Vec<String>>) -> PyResult<Py<PyAny>> {
+        self.short(py, None, move |skills| {
+            let tools = ::skills::actions::tools(skills, &prefix, names.as_deref())?;
+            Ok(Done::Json(Some(json(&tools)?)))
+        })
     }
 
     /// Returns the directory on this machine with the active version of each skill.
@@ -202,6 +205,13 @@ pub(crate) fn ran(py: Python<'_>, result: RunResult) -> PyResult<Py<PyAny>> {
 pub(crate) fn lint_skill(py: Python<'_>, path: PathBuf, security: bool) -> PyResult<String> {
     let found = py.detach(|| json(&::skills::lint(&path, security)?));
     found.map_err(|error: Error| errors::raise(py, &error))
+}
+
+/// Returns the front matter of a `SKILL.md`, as JSON.
+#[pyfunction]
+pub(crate) fn front_matter(py: Python<'_>, text: &str) -> PyResult<String> {
+    let read = ::skills::read_front_matter(text).map_err(Error::from).and_then(|fields| json(&fields));
+    read.map_err(|error| errors::raise(py, &error))
 }
 
 /// Returns every action on skills, as JSON.

@@ -15,6 +15,9 @@ use crate::{errors, files, gate, threads};
 /// How often a waiting main thread checks for an interrupt by the user.
 pub(crate) const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
+/// How long a waiting thread stays awake: a short command has ended by then.
+const AWAKE: Duration = Duration::from_micros(200);
+
 /// How an operation is ended early.
 #[derive(Clone)]
 pub(crate) enum Stop {
@@ -99,10 +102,10 @@ pub(crate) fn begin(py: Python<'_>, stop: Stop, work: Work, done: Py<PyAny>) -> 
 pub(crate) fn wait(py: Python<'_>, cancel: &Cancel, work: Work) -> PyResult<Py<PyAny>> {
     let (sender, mut receiver) = mpsc::sync_channel(1);
     threads::run(move || drop(sender.send(work())))?;
-    let mut interrupted = None;
+    let (mut interrupted, mut awake) = (None, AWAKE);
     loop {
-        let waiting = &mut receiver;
-        match py.detach(move || waiting.recv_timeout(SIGNAL_STEP)) {
+        let (waiting, first) = (&mut receiver, std::mem::take(&mut awake));
+        match py.detach(move || threads::receive_awake(waiting, first).map_or_else(|| waiting.recv_timeout(SIGNAL_STEP), Ok)) {
             Ok(result) => {
                 return match interrupted {
                     Some(error) => Err(error),

@@ -1,5 +1,7 @@
 //! Copies of files and trees from and to this machine, and the summary of a sandbox.
 
+#![expect(clippy::disallowed_methods, reason = "Python names files and directories of this machine to copy")]
+
 use std::fs::File;
 use std::path::Path;
 

@@ -37,6 +37,7 @@ class Server:
     def __init__(self, state, send):
         self.path, self.send = state, send
         self.cancelled = {}
+        self.turn = threading.Lock()
 
     def state(self):
         try:
@@ -46,7 +47,10 @@ class Server:
             return {}
 
     def note(self, key, value):
-        if self.path:
+        if not self.path:
+            return
+        # Every call is a thread.
+        with self.turn:
             found = self.state()
             found.setdefault(key, []).append(value)
             with open(self.path + ".new", "w") as file:

@@ -27,8 +27,11 @@ def test_it_runs_commands_and_exits_as_they_do(tmp_path):
 
 
 def test_the_core_promises_hold(tmp_path):
-    # One of its checks starts the command once more, inside another Python.
-    done = run("--json", "self-test", cwd=tmp_path)
+    # One of its checks starts the command once more, inside another Python and in another directory.
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/sandlite").write_text("from sandlite.__main__ import main\n\nmain()\n")
+    words = [sys.executable, "bin/sandlite", "--json", "self-test"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     found = json.loads(done.stdout)
     assert (done.returncode, found["failed"]) == (0, 0), found
     assert {"crash", "isolation"} <= {check["name"] for check in found["checks"]}

@@ -1,4 +1,4 @@
-"""Files, values, history and what a sandbox knows of itself."""
+"""Files, values, history and the summary of a sandbox."""
 
 import asyncio
 import os

@@ -78,7 +78,8 @@ def test_long_output_is_cut_in_the_middle(box):
 
 def test_models_are_offered_every_option_of_an_action(box):
     offered = {tool["name"]: tool["input_schema"]["properties"] for tool in anthropic.SandboxTools(box).tools}
-    assert {"command", "cwd", "env", "stdin", "timeout_ms", "rollback_on_failure", "session", "seed", "record"} == set(offered["bash"])
+    options = {"cwd", "env", "stdin", "timeout_ms", "rollback_on_failure", "session", "seed", "record", "at"}
+    assert {"command", *options} == set(offered["bash"])
     assert {"literal", "mode", "max_matches", "hidden"} <= set(offered["grep"])
     assert set(offered) == {action["name"] for action in sandlite.actions() if action["audience"] == "models"}
 

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import json
 import shutil
+from typing import Any, Literal, Optional, Union
 
 import pytest
 
@@ -303,6 +304,168 @@ def writing_to_a_directory(kit):
         return caught(lambda: sandbox.write_file("/data/d", "x"))[0]
 
 
+def files_are_listed_by_programs_too(kit):
+    with kit.LocalSandbox(files={"/data/b": "", "/data/a": ""}) as sandbox:
+        listed = [sandbox.bash(command).stdout for command in ("ls", "ls /data", "echo *", "rm *; ls")]
+        return [*listed, sandbox.execute_python("import os; print(os.listdir('/data'))").stdout]
+
+
+def a_directory_that_does_not_exist(kit):
+    with kit.LocalSandbox(cwd="/data/work") as sandbox:
+        found = [sandbox.bash("pwd; echo hi > f; cat f").stdout, sandbox.list_files("/data/work")]
+        code = "import os; print(os.getcwd())"
+        return found + [sandbox.execute_python(code, cwd=cwd).stdout for cwd in (None, "/work", "work", "/nope", "/data/nope", "/")]
+
+
+def texts_of_limits(kit):
+    with kit.LocalSandbox() as sandbox:
+        found = []
+        for text in (
+            "bash: maximum command count (7) exceeded, increase executionLimits.maxCommandCount",
+            "bash: too many commands executed (>8), increase executionLimits.maxCommandCount",
+            "bash: for loop: too many iterations (9), increase executionLimits.maxLoopIterations",
+            "increase executionLimits.other",
+        ):
+            name, said, values = caught(lambda: sandbox.bash(f"echo '{text}' >&2; exit 1"))
+            found.append([name, said == f"{text}\n", values.get("limit_type"), values.get("limit_value")])
+        return [*found, caught(lambda: sandbox.bash("f() { f; }; f"))[0]]
+
+
+def missing_files_of_programs(kit):
+    commands = """find nope; jq . nope; tac nope; sed -n p nope; awk 1 nope; stat nope; head nope; tail nope; grep x nope; wc nope; sort nope
+        ls nope; cat nope; cat < nope; source nope; bash nope; diff nope nope; ./nope; env nope; exec nope; nope; rm nope; mkdir nope/x"""
+    with kit.LocalSandbox() as sandbox:
+        raised = {}
+        for command in commands.replace("\n", ";").split(";"):
+            name, _, values = caught(lambda: sandbox.bash(command))
+            raised.setdefault((name, values.get("path")), []).append(command.split()[0])
+        cases = ("x: /p: no such file or directory", "thing: Not Found", "x: /p: permission denied")
+        return raised, [caught(lambda: sandbox.bash(f"echo '{text}' >&2; exit 1"))[:2] for text in cases]
+
+
+def errors_of_python(kit):
+    with kit.LocalSandbox() as sandbox:
+        code = "import sys; print('said', file=sys.stderr)\nraise ValueError('no')"
+        result = sandbox.execute_python(code)
+        return [result.stderr.startswith("said\n"), result.error.splitlines()[0], result.error.splitlines()[-1]]
+
+
+def characters_of_code(kit):
+    with kit.LocalSandbox() as sandbox:
+        said = sandbox.execute_python("print('h\u00e4\U0001f600', len('\U0001f600'))")
+        return [said.stdout, said.error, rows(sandbox)[0][1]["codeLength"]]
+
+
+def python_may_await(kit):
+    with kit.LocalSandbox() as sandbox:
+        code = "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 5\nkept = await f()"
+        return [sandbox.execute_python(code).exit_code, sandbox.execute_python("print(kept)").stdout]
+
+
+def previews_of_calls(kit):
+    def echo(text: str) -> str:
+        """Echo."""
+        return text
+
+    code = "from host_tools import call\ncall('echo', {'text': 'x' * 300})\ncall('echo', {'text': '\u00e4\U0001f600'})"
+    with kit.LocalSandbox() as sandbox:
+        sandbox.execute_python(code, toolset=[echo])
+        run, *calls = rows(sandbox)
+        same = all(parameters["sessionId"] == run[1]["sessionId"] for _, parameters, _ in calls)
+        return [same, [[parameters["requestPreview"], result["responsePreview"]] for _, parameters, result in calls]]
+
+
+def what_tools_raise(kit):
+    def raising(error):
+        def handler(payload):
+            raise error
+
+        return handler
+
+    handlers = {type(error).__name__: raising(error) for error in (TypeError("t"), KeyError("k"), ValueError("v"), OSError("o"))}
+    toolset = kit.PythonToolset([kit.ToolDefinition(name, "", {}) for name in handlers], handlers)
+    code = f"""
+from host_tools import call
+for name in ({list(handlers)!r} + [1]):
+    try:
+        call(name, {{}})
+    except RuntimeError as error:
+        print(error)
+"""
+    with kit.LocalSandbox() as sandbox:
+        return sandbox.execute_python(code, toolset=toolset).stdout
+
+
+def searching_tools(kit):
+    def web_search(query: str, limit: int = 5) -> dict[str, list[str]]:
+        """Search the web for information."""
+        return {}
+
+    def readFile(path: str) -> str:
+        """Reads a file from disk."""
+        return ""
+
+    def get_weather(city: str) -> dict[str, str]:
+        """Current weather of a city."""
+        return {}
+
+    code = """
+import json
+from host_tools import search
+queries = ["web", "search the web", "web_search", "readfile read", "nothing here", "", "query path city"]
+print(json.dumps([[[hit["name"], hit["score"]] for hit in search(query)] for query in queries]))
+print(json.dumps(search("city", detail="full", limit=1)))
+"""
+    with kit.LocalSandbox() as sandbox:
+        said = sandbox.execute_python(code, toolset=[web_search, readFile, get_weather])
+        return [json.loads(line) for line in said.stdout.splitlines()]
+
+
+def kinds_of_toolsets(kit):
+    def f(x: int) -> int:
+        return x
+
+    with kit.LocalSandbox() as sandbox:
+        return [caught(lambda: sandbox.execute_python("", toolset=given))[:2] for given in ("abc", {f}, 5, [1], [f, f])]
+
+
+def definitions_of_functions(kit):
+    def nothing(): ...
+
+    def plain(x: int, y: float = 1.5, z: bool = True, s: str = "d") -> None: ...
+
+    def choices(x: Optional[int] = None, y: Union[int, str] = 3, z: Literal["a", "b"] = "a", k: Literal["one"] = "one"): ...
+
+    def lists(x: list[str], y: dict[str, int], z: list, w: dict, t: tuple[int, str], u: set[int], v: tuple[int, ...]): ...
+
+    def others(x: Any, y: bytes) -> list[dict[str, int]]: ...
+
+    class Owner:
+        def method(self, x: int) -> int:
+            """Does it.
+
+            In detail."""
+            return x
+
+    functions = (nothing, plain, choices, lists, others, Owner().method, Owner.method)
+    made = [kit.function_to_tool_definition(function) for function in functions]
+    return [[one.name, one.description, one.input_schema, one.output_schema] for one in made]
+
+
+def a_write_that_fails_leaves_no_row(kit):
+    with kit.LocalSandbox(files={"/data/d/x": ""}) as sandbox:
+        caught(lambda: sandbox.write_file("/data/d", "x"))
+        caught(lambda: sandbox.read_file("/data/d"))
+        return [row[0] for row in rows(sandbox)], caught(lambda: sandbox.list_files("/data/d/x"))[2]["stderr"]
+
+
+def the_snapshot_of_an_unused_sandbox(kit):
+    with kit.LocalSandbox() as sandbox:
+        empty = sandbox.export_snapshot()
+    with kit.LocalSandbox(snapshot=empty) as again:
+        return again.bash("echo ok").stdout
+
+
 def a_destroyed_sandbox(kit):
     sandbox = kit.LocalSandbox()
     sandbox.destroy()
@@ -318,11 +481,16 @@ def _missing(path, call):
     return ["FileNotFoundError", f"File not found: {path}", {**MISSING, "stderr": stderr, "path": path}]
 
 
+def _arguments(properties, *required):
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": list(required)} if required else schema
+
+
 LIMIT = ["ExecutionLimitError", "loop_iterations", 100, None]
 UNKNOWN = ["ExecutionLimitError", "unknown", 0, None]
 READY = {"cwd": "/data", "preloadPackages": ""}
 
-#: What LocalSandbox 0.3.2 answers.
+#: The results of LocalSandbox 0.3.2.
 PROGRAMS = {
     redirections_create_directories: ["x\n", "y\n", "", "z\n"],
     copies_do_not_create_directories: [["FileNotFoundError", "CommandError", "FileNotFoundError"], ["a"]],
@@ -386,6 +554,134 @@ PROGRAMS = {
     lists_of_directories: [["a", "b", "d"], ["a", "b", "d"], ["x"]],
     lengths_are_counted_as_javascript_does: {"path": "/data/u", "contentLength": 5},
     writing_to_a_directory: "SubprocessCrashed",
+    files_are_listed_by_programs_too: ["a\nb\n", "a\nb\n", "a b\n", "", "[]\n"],
+    a_directory_that_does_not_exist: [
+        "/data/work\nhi\n",
+        ["f"],
+        *["/data/work\n"] * 3,
+        *["/data\n"] * 3,
+    ],
+    texts_of_limits: [
+        ["ExecutionLimitError", True, "command_count", 7],
+        ["ExecutionLimitError", True, "command_count", 8],
+        ["ExecutionLimitError", True, "loop_iterations", 9],
+        ["ExecutionLimitError", True, "unknown", 0],
+        "ExecutionLimitError",
+    ],
+    missing_files_of_programs: (
+        {
+            ("FileNotFoundError", "nope"): (
+                "find jq tac sed awk stat head tail grep wc sort ls cat cat source bash diff".split()
+            ),
+            ("CommandError", None): "./nope env exec nope rm mkdir".split(),
+        },
+        [
+            ["FileNotFoundError", "File not found: /p"],
+            ["FileNotFoundError", "File not found: thing"],
+            ["PermissionError", "Permission denied: /p"],
+        ],
+    ),
+    errors_of_python: [True, "Traceback (most recent call last):", "ValueError: no"],
+    characters_of_code: ["h\u00e4\U0001f600 1\n", None, 24],
+    python_may_await: [0, "5\n"],
+    previews_of_calls: [
+        True,
+        [
+            ['{"text":"' + "x" * 191 + "...", "x" * 200 + "..."],
+            ['{"text":"\u00e4\U0001f600"}', "\u00e4\U0001f600"],
+        ],
+    ],
+    what_tools_raise: (
+        "[internal_error] t\n[internal_error] 'k'\n[validation_error] v\n[internal_error] o\n"
+        "host_tools.call expects a string tool name\n"
+    ),
+    searching_tools: [
+        [
+            [["web_search", 1.4712]],
+            [["web_search", 4.4137]],
+            [["web_search", 3.4329]],
+            [["readFile", 3.4329]],
+            [],
+            [],
+            [["get_weather", 1.9569], ["readFile", 0.5124], ["web_search", 0.4264]],
+        ],
+        [
+            {
+                "name": "get_weather",
+                "description": "Current weather of a city.",
+                "score": 1.9569,
+                "input_schema": {
+                    "type": "object",
+                    "properties": {"city": {"type": "string"}},
+                    "required": ["city"],
+                    "additionalProperties": False,
+                },
+                "output_schema": {"type": "object", "additionalProperties": {"type": "string"}},
+                "timeout_ms": 30000,
+            }
+        ],
+    ],
+    kinds_of_toolsets: [
+        *[["TypeError", "toolset must be a PythonToolset or a sequence of callables"]] * 3,
+        ["TypeError", "toolset sequences must contain only callables"],
+        ["ValueError", "Duplicate tool definition: f"],
+    ],
+    definitions_of_functions: [
+        ["nothing", "", _arguments({}), None],
+        [
+            "plain",
+            "",
+            _arguments(
+                {
+                    "x": {"type": "integer"},
+                    "y": {"type": "number", "default": 1.5},
+                    "z": {"type": "boolean", "default": True},
+                    "s": {"type": "string", "default": "d"},
+                },
+                "x",
+            ),
+            {"type": "null"},
+        ],
+        [
+            "choices",
+            "",
+            _arguments(
+                {
+                    "x": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+                    "y": {"anyOf": [{"type": "integer"}, {"type": "string"}], "default": 3},
+                    "z": {"type": "string", "enum": ["a", "b"], "default": "a"},
+                    "k": {"type": "string", "const": "one", "default": "one"},
+                }
+            ),
+            None,
+        ],
+        [
+            "lists",
+            "",
+            _arguments(
+                {
+                    "x": {"type": "array", "items": {"type": "string"}},
+                    "y": {"type": "object", "additionalProperties": {"type": "integer"}},
+                    "z": {"type": "array", "items": {}},
+                    "w": {"type": "object", "additionalProperties": True},
+                    "t": {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [{"type": "integer"}, {"type": "string"}]},
+                    "u": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+                    "v": {"type": "array", "items": {"type": "integer"}},
+                },
+                *"xyzwtuv",
+            ),
+            None,
+        ],
+        [
+            "others",
+            "",
+            _arguments({"x": {}, "y": {"type": "string", "format": "binary"}}, "x", "y"),
+            {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "integer"}}},
+        ],
+        *[["method", "Does it.", _arguments({"x": {"type": "integer"}}, "x"), {"type": "integer"}]] * 2,
+    ],
+    a_write_that_fails_leaves_no_row: (["seed", "read_file"], "ENOTDIR: not a directory, scandir '/d/x'"),
+    the_snapshot_of_an_unused_sandbox: "ok\n",
     a_destroyed_sandbox: [["RuntimeError", "LocalSandbox instance has been destroyed"]] * 2,
 }
 

@@ -10,7 +10,7 @@ import pytest
 import sandlite
 from sandlite import Sandbox, anthropic
 
-#: `cargo xtask test` says which; by hand it is the one that was built last.
+#: `cargo xtask test` names it; by hand it is the one that was built last.
 PROGRAM = os.environ.get("SANDLITE_BIN", str(Path(__file__).parents[3] / "target/release/sandlite"))
 
 #: What differs from run to run.
@@ -27,6 +27,7 @@ STEPS = [
     ("edit_file", {"path": "/d/a.txt", "edits": [{"old": "two", "new": "2"}]}, None),
     ("read_file", {"path": "/d/a.txt", "offset": 2}, None),
     ("list_files", {"path": "/d", "depth": 2}, None),
+    ("list_files", {"path": "/d", "hidden": True}, ["fs", "ls", "/d"]),
     ("glob", {"pattern": "**/*.py", "path": "/d"}, None),
     ("grep", {"pattern": "one", "path": "/d", "mode": "count"}, None),
     ("grep", {"pattern": "o(", "path": "/d"}, None),
@@ -65,7 +66,7 @@ STEPS = [
     ("make_directory", {"path": "/d/new"}, None),
     ("append_file", {"path": "/d/in/b.py", "content": "dHdvCg==", "encoding": "base64"}, None),
     ("write_files", {"files": [{"path": "/d/w", "content": "w"}]}, None),
-    ("file_info", {"path": "/d/w"}, None),
+    ("file_info", {"path": "/d/w", "follow": False}, ["fs", "stat", "/d/w"]),
     ("disk_usage", {"path": "/d"}, ["fs", "du", "/d"]),
     ("tree", {"path": "/d"}, ["fs", "tree", "/d"]),
     ("apply", {"directory": "/nowhere"}, None),

@@ -178,10 +178,15 @@ def test_every_change_takes_an_expected_version() -> None:
             lambda version: box.copy("/other", "/f", expected_version=version),
             lambda version: box.move("/f", "/g", expected_version=version),
             lambda version: box.remove("/f", expected_version=version),
+            lambda version: box.write_files({"/new": "x", "/f": "y"}, expected_versions={"/f": version}),
         ):
             with pytest.raises(StaleFileError):
                 change(old)
-        assert box.read_file("/f") == "changed"
+        assert box.read_file("/f") == "changed" and not box.exists("/new")
+        box.write_files({"/f": "changed", "/new": b"\xff"}, expected_versions={"/f": box.read_window("/f").version, "/new": "none"})
+        assert box.read_bytes("/new") == b"\xff"
+        with pytest.raises(ValueError, match="'/other'"):
+            box.write_files({"/f": "x"}, expected_versions={"/other": "none"})
         box.append("/f", "!", expected_version=box.read_window("/f").version)
         box.remove("/f", expected_version=box.read_window("/f").version)
 

@@ -212,6 +212,35 @@ def test_a_slow_async_reader_stops_the_command():
     asyncio.run(main())
 
 
+def test_a_later_call_does_not_overtake_a_started_command(box):
+    for number in range(30):
+        box.start(f"echo {number} > f")
+        assert box.bash("cat f").stdout == f"{number}\n"
+
+
+def test_a_command_that_is_killed_before_its_turn_has_a_result(box):
+    with box.start("sleep 1000", timeout=25) as first:
+        waiting = box.start("echo never")
+        waiting.kill()
+        result = waiting.wait()
+        assert (result.exit_code, result.stdout, result.notes) == (137, "", ("the command was killed before it started",))
+        with box.start("echo never"), box.stream("echo never"):
+            pass
+        first.kill()
+        assert first.wait().exit_code == 137
+    assert [row.command for row in box.history()] == ["sleep 1000"]
+
+
+def test_an_async_command_that_is_killed_before_its_turn_has_a_result():
+    async def work(box):
+        async with await box.start("sleep 1000", timeout=25):
+            async with await box.start("echo never") as waiting:
+                waiting.kill()
+                assert (await waiting.wait()).exit_code == 137
+
+    run_async(work)
+
+
 def test_cancelling_an_async_stream_kills_its_command():
     async def work(box):
         seen = asyncio.Event()

@@ -40,6 +40,19 @@ def test_a_session_prints_the_last_value_and_returns_it(box):
     assert session.python("float('nan')").value is None
 
 
+def test_a_value_is_exact_or_only_text(box):
+    session = box.session("work")
+    for code, value in (("2**63", 2**63), ("2**64", None), ("[-2**63, {'a': (2**64,)}]", None), ("[1e300, True]", [1e300, True])):
+        result = session.python(code)
+        assert (result.value, result.text) == (value, repr(eval(code)))
+
+
+def test_a_syntax_error_shows_only_the_code(box):
+    for code, options in (("def f(:", {}), ("1 +", {"echo": False})):
+        said = box.session("work").python(code, **options)
+        assert said.exit_code == 1 and said.stderr.lstrip().startswith('File "<session-'), said.stderr
+
+
 def test_a_single_run_does_that_when_it_is_asked_to(box):
     assert box.python("6 * 7").stdout == ""
     assert (box.python("6 * 7", echo=True).value, box.python("6 * 7", echo=True).stdout) == (42, "42\n")

@@ -177,6 +177,16 @@ def test_skills_of_the_sandbox_are_offered_by_name(box):
     assert "Use pdftotext." in answers[0][0] and answers[1][1]
 
 
+def test_a_description_may_have_several_lines_or_be_no_yaml(box):
+    box.write_file("/skills/a/SKILL.md", "---\nname: a\ndescription: >-\n  Reads\n  PDF: files.\n---\n")
+    box.write_file("/skills/b/SKILL.md", "---\nname: [\ndescription: Still named.\n---\n")
+    box.write_file("/skills/c/SKILL.md", "---\nmetadata:\n  description: inner\ndescription: 'Outer'\n---\n")
+    model = ScriptedProvider(["Ready."])
+    assert Runner(box, model).run("Go").ok
+    offered = next(tool for tool in model.requests[0].tools if tool.name == "load_skill").description
+    assert offered.splitlines()[1:] == ["- a: Reads PDF: files.", "- b: Still named.", "- c: Outer"]
+
+
 def test_tools_of_the_program_are_called_under_any_name(box):
     box.write_file("/servers/notes/SKILL.md", "---\nname: notes\ndescription: Keeps notes.\n---\n\nUse `mcp notes`.\n")
     own = [RunnerTool(name, "Ours.", {"type": "object"}, lambda **_: "ours") for name in ("load_skill", "call_subrunner")]

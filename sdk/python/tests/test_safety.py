@@ -38,6 +38,17 @@ def test_a_fork_goes_every_way(source, target, tmp_path):
     asyncio.run(main())
 
 
+def test_an_existing_file_is_never_replaced_by_a_fork_or_a_snapshot(tmp_path):
+    taken = tmp_path / "taken.db"
+    taken.write_text("mine")
+    with Sandbox() as box:
+        for create in (box.fork, box.export_to):
+            with pytest.raises(FileExistsError) as caught:
+                create(taken)
+            assert isinstance(caught.value, errors.FileExistsError) and caught.value.hint == "choose a new name"
+    assert taken.read_text() == "mine"
+
+
 def test_a_person_s_time_is_not_the_command_s():
     def act() -> str:
         return "done"
@@ -132,6 +143,33 @@ def test_a_killed_command_does_nothing_when_the_approval_comes():
         # The tool's thread is done with it before it can be used again.
         assert box.bash("echo next").stdout == "next\n"
     assert called == []
+
+
+def test_a_missing_directory_is_an_error_and_nothing_runs():
+    async def main(path):
+        async with AsyncSandbox(path) as box:
+            for call in (lambda: box.bash("touch /ran", cwd="/nope"), lambda: box.python("open('/ran', 'w')", cwd="/nope")):
+                with pytest.raises(ValueError, match="invalid working directory `/nope`: no such file"):
+                    await call()
+            assert not await box.exists("/ran")
+
+    with Sandbox() as box:
+        session = box.session("s")
+        ways = [
+            lambda: box.bash("touch /ran", cwd="/nope"),
+            lambda: box.bash("touch /ran", cwd="/etc/passwd"),
+            lambda: box.python("open('/ran', 'w')", cwd="/nope"),
+            lambda: session.bash("touch /ran", cwd="/nope"),
+            lambda: box.start("touch /ran", cwd="/nope").wait(),
+            lambda: list(box.stream("touch /ran", cwd="/nope")),
+        ]
+        for way in ways:
+            with pytest.raises(ValueError, match="invalid working directory `/(nope|etc/passwd)`: "):
+                way()
+        assert not box.exists("/ran")
+        answer = box.call_action("bash", {"command": "touch /ran", "cwd": "/nope"})
+        assert answer.is_error and "invalid working directory `/nope`" in answer.text and not box.exists("/ran")
+    asyncio.run(main(None))
 
 
 def test_a_cancelled_command_does_nothing_when_the_approval_comes():

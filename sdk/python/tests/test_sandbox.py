@@ -238,6 +238,16 @@ def test_an_owner_sets_any_limit_and_callers_only_tighten(tmp_path: Path) -> Non
         Sandbox(limits={"loops": 1})
 
 
+def test_limits_are_numbers_or_amounts() -> None:
+    with Sandbox(limits={"memory": 512 << 20, "wall": 5, "commands": "70"}) as box:
+        assert [box.limits[name] for name in ("memory", "wall", "commands")] == ["512 MB", "5 s", "70"]
+        with Sandbox(limits={**box.limits, "wall": 0.25}) as same:
+            assert same.limits == {**box.limits, "wall": "250 ms"}
+    for limits in ({"memory": -1}, {"wall": True}, {"commands": "many"}, {"wall": None}):
+        with pytest.raises(SandliteError):
+            Sandbox(limits=limits)
+
+
 def test_every_past_version_can_be_read_and_brought_back() -> None:
     with Sandbox() as box:
         box.write_file("/plan", "A\n")

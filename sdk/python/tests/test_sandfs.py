@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -18,6 +18,7 @@ from sandlite.sandfs import (
 from sandlite.sandfs.exceptions import InvalidOperation, NodeExists, NodeNotFound, ProviderError
 from sandlite.sandfs.hooks import WriteEvent
 from sandlite.sandfs.integrations import InboxRecorder
+from sandlite.sandfs.nodes import VirtualDirectory
 
 
 def test_files_and_the_shell_of_the_readme() -> None:
@@ -83,6 +84,71 @@ def test_policies_count_in_the_shell_in_bash_and_in_python() -> None:
     assert not VisibilityView().allows(NodePolicy(principals={"alice"}))
 
 
+def test_policies_are_those_of_single_nodes() -> None:
+    vfs = VirtualFileSystem()
+    vfs.write_file("/blue/diary/today", "sunny\n")
+    vfs.set_policy("/blue/diary", NodePolicy(classification="private"))
+    view = VisibilityView(classifications={"public"})
+    shell = SandboxShell(vfs, view=view)
+    assert "hidden" in shell.exec("ls /blue/diary").stderr and shell.exec("ls /blue").stdout == ""
+    assert shell.exec("cat /blue/diary/today").stdout == "sunny\n"
+    # A command of the sandbox cannot enter a directory that does not exist for it.
+    assert shell.exec("bash -c 'cat /blue/diary/today'").exit_code == 1
+    assert view == VisibilityView({"public"}) and len({view, VisibilityView({"public"})}) == 1
+
+
+def test_nodes_and_messages() -> None:
+    vfs = VirtualFileSystem()
+    vfs.write_file("/a/b/c", "1")
+    vfs.mkdir("/empty")
+    node = vfs.get_node("/a/b/c")
+    node.metadata = {"kind": "note"}
+    assert node.parent is not None and (node.parent.path(), vfs.ls("/a/b")[0].metadata) == (PurePosixPath("/a/b"), {"kind": "note"})
+    assert isinstance(vfs.root, VirtualDirectory) and list(vfs.root.children) == ["a", "empty"]
+    assert vfs.root.get_child("a").path() == PurePosixPath("/a") and vfs.root.parent is None
+    shell = SandboxShell(vfs)
+    for line, expected in (
+        ("cat /a/x/y", "Child x not found in /a"),
+        ("cat /nothing", "Child nothing not found in /"),
+        ("cat /a/b/c/d", "/a/b/c is not a directory"),
+        ("ls /a/b/c", "/a/b/c is not a directory"),
+        ("grep -i", "Missing pattern"),
+    ):
+        assert shell.exec(line).stderr == expected
+    assert shell.exec("ls /a /empty").stdout == "/a:\nb/\n/empty:"
+    # Any bytes that a command writes are text here.
+    shell.exec("bash -c \"printf 'a\\\\377b' > /raw\"")
+    assert vfs.read_file("/raw") == "ab"
+
+
+def test_searches_list_files_in_the_order_of_their_creation() -> None:
+    vfs = VirtualFileSystem()
+    for path in ("/n/z", "/n/sub/b", "/n/a"):
+        vfs.write_file(path, "TODO\n")
+    shell = SandboxShell(vfs)
+    shell.exec("bash -c 'echo TODO > /n/m'")
+    snapshot = vfs.snapshot()
+    vfs.remove("/n/z")
+    vfs.write_file("/n/z", "TODO\n")
+    assert shell.exec("rg TODO /n").stdout.split() == [f"/n/{name}:TODO" for name in ("sub/b", "a", "m", "z")]
+    vfs.restore(snapshot)
+    assert shell.exec("rg TODO /n").stdout.split() == [f"/n/{name}:TODO" for name in ("z", "sub/b", "a", "m")]
+    assert shell.exec("ls /n").stdout == "sub/  a  m  z"
+    for line, content in (("write /o --text", "--text"), ("write /o --text --append x", "--append x")):
+        shell.exec(line)
+        assert vfs.read_file("/o") == content
+    assert shell.exec("host -p /nothing ls").exit_code == 127
+
+
+def test_a_loader_keeps_what_is_there() -> None:
+    vfs = VirtualFileSystem()
+    vfs.write_file("/t/README", "mine")
+    vfs.mkdir("/t/src")
+    node = ProvidedNode.file(content="theirs")
+    vfs.mount_directory("/t", lambda _: {"README": node, "src": ProvidedNode.directory(children={"x": node}), "new": node})
+    assert (vfs.read_file("/t/README"), vfs.read_file("/t/new"), vfs.exists("/t/src/x")) == ("mine", "theirs", False)
+
+
 def test_hooks_and_versions_count_what_commands_write() -> None:
     vfs = VirtualFileSystem()
     events: "list[WriteEvent]" = []
@@ -132,5 +198,13 @@ def test_the_shell_of_an_agent_and_python() -> None:
     assert (result.stdout, result.globals["answer"], vfs.read_file("/out/a")) == ("hi\n", 42, "42")
     with pytest.raises(InvalidOperation, match="NameError"):
         executor.run("print(answer)")
+    for code, error, text in (("1 / 0", ZeroDivisionError, "division by zero"), ("x =", SyntaxError, "invalid syntax")):
+        with pytest.raises(error, match=text):
+            executor.run(code)
+    given = PythonExecutor(vfs, builtins={"none": None, "largest": max})
+    assert given.run("print(none, largest(items))", extra_globals={"items": [1, 3]}).stdout == "None 3\n"
+    with pytest.raises(InvalidOperation, match="cannot use 'call' in the sandbox"):
+        given.run("call()", extra_globals={"call": lambda: 1})
+    assert executor.run("x = 1").globals == {"vfs": vfs, "fs": vfs, "factor": 6, "x": 1}
     # It runs in the sandbox, not in this process.
     assert executor.run("import os\nprint(os.path.exists('/root'), os.uname().machine)").stdout == "False wasm32\n"

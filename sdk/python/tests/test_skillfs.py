@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+import tarfile
 
 import pytest
 
@@ -275,6 +276,56 @@ def test_an_example_with_runners(tmp_path, sandbox):
     assert sandbox.box.history(name="agent_turn")
 
 
+def published(tmp_path, name):
+    """A file of SkillFS's own package on PyPI, with Sandlite's imports; the test is skipped without it."""
+    words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "skillfs==0.1.0"]
+    done = subprocess.run([*words, "--dest", str(tmp_path)], capture_output=True, text=True)
+    archive = tmp_path / "skillfs-0.1.0.tar.gz"
+    if not archive.exists():
+        pytest.skip(f"skillfs 0.1.0 cannot be downloaded: {done.stderr.strip()[-200:]}")
+    with tarfile.open(archive) as archive:
+        text = archive.extractfile(f"skillfs-0.1.0/{name}").read().decode()
+    return text.replace("from skillfs", "from sandlite.skillfs")
+
+
+# SkillFS's own example for runners as it is published, with changed imports only; its model is a client that follows a script.
+def test_the_published_example_with_runners_runs(tmp_path, monkeypatch, capsys):
+    program = published(tmp_path, "examples/example_with_runners.py").replace("/tmp/runner-example", str(tmp_path / "store"))
+    script = ScriptedProvider(
+        [[call("call_subrunner", runner="search", task="look")], [call("final_answer", matches=[], summary="Nothing.")],
+         [call("write_file", path="summary.txt", content="No files.\n")], "I listed all files."]
+    )
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    monkeypatch.setattr("sandlite.runner.AnthropicProvider", lambda model, **_: script)
+    exec(compile(program, "example_with_runners", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == "Result: I listed all files....\n"
+    git(tmp_path, "clone", "-q", "store/runner-example.bundle", "clone")
+    assert (tmp_path / "clone/summary.txt").read_text() == "No files.\n"
+    assert git(tmp_path / "clone", "log", "--format=%s").splitlines()[0] == "Task completed"
+
+
+def test_more_names_are_those_of_skillfs(sandbox):
+    from sandlite.skillfs.runners import AnthropicAgentRunner, RunnerType
+    from sandlite.skillfs.runners.tools import ToolModule, create_subrunner_tool
+    from sandlite.skillfs.skills import SkillParseError, parse_yaml_frontmatter
+
+    assert isinstance(SearchRunner(sandbox, ModelProvider(ScriptedProvider([]))), RunnerType)
+    assert all(isinstance(module, ToolModule) for module in TOOL_REGISTRY.values())
+    model = ModelProvider(ScriptedProvider([[call("final_answer", matches=[], summary="None.")]]))
+    schema, handler = create_subrunner_tool(sandbox, model, {"search": SearchRunner})
+    assert schema["name"] == "call_subrunner" and schema["input_schema"]["properties"]["runner"]["enum"] == ["search"]
+    assert asyncio.run(handler(runner="search", task="x"))["message"] == "None."
+    assert parse_yaml_frontmatter("name: a\ndescription: b: c\n", "x").description == "b: c"
+    assert parse_yaml_frontmatter("name: a\n", "x") is None
+    folded = parse_yaml_frontmatter("name: a\ndescription: >-\n  Reads\n  files.\nmetadata:\n  description: other\n", "x")
+    assert (folded.description, folded.short_description) == ("Reads files.", None)
+    with pytest.raises(SkillParseError, match="x: invalid YAML: expected"):
+        parse_yaml_frontmatter("name\n", "x")
+    with pytest.raises(SkillParseError, match="x: invalid YAML: anchors"):
+        parse_yaml_frontmatter("name: &a [x]\ndescription: y\n", "x")
+    assert AnthropicAgentRunner(object(), "model", "p", [], {}).model == "model"
+
+
 def test_sub_runners_search(sandbox):
     sandbox.write_file("a.py", "secret = 1\n")
     found = {"matches": [{"path": "/home/user/repo/a.py", "relevance": "has it"}], "summary": "One file."}
@@ -356,7 +407,7 @@ asyncio.run(main())
     assert "my-test" in workspace.skill_catalog
     assert "from src.servers.my_test import" in workspace.skill_catalog.get_skill("my-test")
     workspace.save()
-    # Without the servers, what was saved says so.
+    # Without the servers, the saved files report that.
     other = E2BSandbox.create()
     loaded(LocalBundleStore(tmp_path), other)
     assert other.run_command("python3 workspace/job.py").exit_code == 1

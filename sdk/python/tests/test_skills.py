@@ -2,14 +2,15 @@
 
 import ast
 import asyncio
+import base64
 import contextlib
 import doctest
+import hashlib
 import inspect
 import io
 import json
 import os
-import subprocess
-import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,44 @@ def test_langchain_s_tools_are_skillbox_s(two):
     assert typed.args["a"]["type"] == "integer"
 
 
+def test_langchain_s_tools_return_json_alone_and_the_files_as_artifact(skills):
+    pytest.importorskip("langchain_core")
+    from sandlite.langchain import skill_tools
+
+    skills.push({"SKILL.md": "---\nname: f\ndescription: Writes.\n---\n", "main.sh": "echo hi > out/files/a; echo '[1]' > out/output.json"})
+    [tool] = skill_tools(skills, ["f"])
+    assert json.loads(tool.invoke({})) == [1]
+    message = tool.invoke({"type": "tool_call", "id": "1", "name": tool.name, "args": {}})
+    assert json.loads(message.content) == [1] and message.artifact.read("a") == b"hi\n"
+    skills.delete("f")
+    for text in (tool.invoke({}), asyncio.run(tool.ainvoke({}))):
+        assert text == "Error: unknown skill `f`"
+
+
+def test_tools_of_the_user_s_own_catalog_need_no_argument(tmp_path, monkeypatch):
+    monkeypatch.setenv("SANDLITE_SKILLS", str(tmp_path))
+    Skills().push(DOUBLE)
+    assert [tool["name"] for tool in anthropic.SkillTools().tools] == ["skill_double"]
+
+
+def test_tools_are_chosen_by_name(two):
+    assert [tool.skill for tool in two.tools(names=["typed-sum"])] == ["typed-sum"]
+    with pytest.raises(sandlite.SandliteError, match="unknown skill `none`"):
+        openai.SkillTools(two, ["none"])
+    [double, _] = two.tools()
+    two.delete("double")
+    assert double.answer({}).text == "Error: unknown skill `double`"
+
+
+def test_latest_is_one_version_also_for_a_deletion(skills):
+    skills.push({**DOUBLE, "SKILL.md": DOUBLE["SKILL.md"].replace("---\n", "---\nversion: 1.1.0\n", 1)})
+    assert skills.delete("double", "latest") == ["1.1.0"]
+    assert [one["version"] for one in skills.versions("double")] == ["1.0.0"]
+    with pytest.raises(sandlite.SandliteError, match="missing version"):
+        skills.delete("double", "")
+    assert skills.delete("double") == ["1.0.0"]
+
+
 def test_pydantic_ai_s_toolset_runs_skills(two):
     pytest.importorskip("pydantic_ai")
     from pydantic_ai import Agent
@@ -169,17 +208,20 @@ def test_requirements_come_from_wheels(tmp_path):
     """A wheel in a local directory is enough; a missing one is rejected at the push."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    source = tmp_path / "src"
-    (source / "tinypkg").mkdir(parents=True)
-    (source / "tinypkg" / "__init__.py").write_text("def triple(n):\n    return 3 * n\n")
-    (source / "setup.py").write_text("from setuptools import setup\nsetup(name='tinypkg', version='1.0', packages=['tinypkg'])\n")
-    built = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(wheels), str(source)],
-        capture_output=True,
-        text=True,
-    )
-    if built.returncode != 0:
-        pytest.skip(f"no wheel can be built here: {built.stderr.strip()[-200:]}")
+    contents = {
+        "tinypkg/__init__.py": "def triple(n):\n    return 3 * n\n",
+        "tinypkg-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tinypkg\nVersion: 1.0\n",
+        "tinypkg-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+
+    def row(name):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(contents[name].encode()).digest()).decode().rstrip("=")
+        return f"{name},sha256={digest},{len(contents[name])}\n"
+
+    contents["tinypkg-1.0.dist-info/RECORD"] = "".join(map(row, contents)) + "tinypkg-1.0.dist-info/RECORD,,\n"
+    with zipfile.ZipFile(wheels / "tinypkg-1.0-py3-none-any.whl", "w") as wheel:
+        for name, text in contents.items():
+            wheel.writestr(name, text)
     skills = Skills(tmp_path / "catalog")
     skill = {
         "SKILL.md": "---\nname: t\ndescription: Triples.\n---\n",
@@ -190,6 +232,9 @@ def test_requirements_come_from_wheels(tmp_path):
     for made in (skills, Skills(tmp_path / "catalog")):
         assert made.run("t", check=True).logs == "42\n"
     assert made.run("t", session="s", check=True).logs == "42\n"
+    made.push({"SKILL.md": "---\nname: plain\ndescription: Has no requirements.\n---\n", "main.sh": "echo begun"})
+    assert made.run("plain", session="shared", check=True).logs == "begun\n"
+    assert made.run("t", session="shared", check=True).logs == "42\n", "a session that another skill began"
     with pytest.raises(sandlite.SandliteError, match="missingpkg"):
         skills.push({**skill, "requirements.txt": "missingpkg\n"}, find_links=wheels, offline=True, replace=True)
     assert skills.run("t", check=True).logs == "42\n", "a push that is refused changes nothing"

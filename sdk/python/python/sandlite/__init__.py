@@ -56,6 +56,7 @@ if _TYPE_CHECKING:
         ShownRun,
         TreeCopy,
         Updated,
+        ValueDifference,
         Version,
         Written,
     )
@@ -176,6 +177,7 @@ __all__ = [
     "TreeCopy",
     "Updated",
     "Usage",
+    "ValueDifference",
     "Version",
     "Written",
     "__version__",

@@ -814,14 +814,16 @@ class AsyncSandbox:
         """
         await _finish(_calls.write_file(self._native, path, content, expected_version))
 
-    async def write_files(self, files: Mapping[str, Content]) -> None:
-        """Writes many files in one transaction, all or none.
+    async def write_files(
+        self, files: Mapping[str, Content], *, expected_versions: Optional[Mapping[str, str]] = None
+    ) -> None:
+        """Writes many files in one transaction, all or none. Each path in ``expected_versions`` must have that version.
 
         >>> await box.write_files({"a.txt": "a", "b/c.bin": b"\\x00"})
         >>> await box.glob("**/*")
         ['/home/user/a.txt', '/home/user/b/c.bin']
         """
-        await _finish(_calls.write_files(self._native, files))
+        await _finish(_calls.write_files(self._native, files, expected_versions))
 
     async def append(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
         """Appends text, bytes or a file on this machine to a file, which is created if missing. With ``expected_version`` the

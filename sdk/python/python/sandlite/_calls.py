@@ -113,12 +113,25 @@ def _path(value: Any) -> Union[str, bytes]:
     raise TypeError(f"content must be str, bytes or os.PathLike, not {type(value).__name__}")
 
 
+#: Limits that are numbers; the others are amounts of bytes or time.
+_COUNTS = ("compute", "inodes", "processes", "process_starts", "descriptors", "loop_iterations", "commands")
+
+
+def _limit(name: str, value: Any) -> Any:
+    """A limit as limits files have it: a number of bytes or seconds becomes an amount, and the text of a number a number."""
+    if name in _COUNTS:
+        return int(value) if isinstance(value, str) and value.isdecimal() else value
+    if isinstance(value, float):
+        return f"{round(value * 1000)} ms"
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _limits(preset: str, limits: LimitsLike) -> str:
     """The text of a limits file; missing limits are the preset's."""
     if not isinstance(limits, AnyMapping):
         with open(limits, encoding="utf-8") as file:
             return file.read()
-    lines = [f"{name} = {json.dumps(value)}" for name, value in limits.items()]
+    lines = [f"{name} = {json.dumps(_limit(name, value))}" for name, value in limits.items()]
     return "\n".join([f"base = {json.dumps(preset)}", *lines])
 
 
@@ -417,9 +430,27 @@ def append(box: _native.Sandbox, path: str, value: Content, expected_version: Op
     return Call(lambda done: box.append_bytes(path, data, done), _same)
 
 
-def write_files(box: _native.Sandbox, files: Mapping[str, Content]) -> Call[None]:
+def write_files(
+    box: _native.Sandbox, files: Mapping[str, Content], expected_versions: Optional[Mapping[str, str]]
+) -> Call[None]:
     given = [(path, content(value)) for path, value in files.items()]
-    return Call(lambda done: box.write_all(given, done), _same)
+    if not expected_versions:
+        return Call(lambda done: box.write_all(given, done), _same)
+    unknown = [path for path in expected_versions if path not in files]
+    if unknown:
+        raise ValueError(f"expected_versions names {unknown[0]!r}, which is not written")
+    import base64
+
+    rows = [
+        {
+            "path": path,
+            "content": base64.b64encode(data).decode(),
+            "encoding": "base64",
+            "expected_version": expected_versions.get(path),
+        }
+        for path, data in given
+    ]
+    return _act(box, "write_files", {"files": rows}, lambda answer: None)
 
 
 def copy(
@@ -626,9 +657,9 @@ def unmount(box: _native.Sandbox, path: str) -> Call[bool]:
 
 
 def _diff(answer: Any) -> Diff:
-    return _results.Diff(
-        [_results.Difference(**file) for file in answer["files"]], answer["total"], answer["patch"], answer["truncated"]
-    )
+    files = [_results.Difference(**file) for file in answer["files"]]
+    values = [_results.ValueDifference(**value) for value in answer.get("values", [])]
+    return _results.Diff(files, answer["total"], answer["patch"], answer["truncated"], values)
 
 
 def checkpoint(box: _native.Sandbox, name: str, message: Optional[str]) -> Call[Checkpoint]:

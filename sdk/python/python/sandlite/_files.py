@@ -88,11 +88,9 @@ def exists(box: _native.Sandbox, path: str, recorded: Optional[Mapping[str, Any]
     return _call(box, "exists", path, bool, None, _recorded(recorded))
 
 
-def names(
-    box: _native.Sandbox, path: str, recorded: Optional[Mapping[str, Any]] = None, verb: str = "names"
-) -> Call["list[str]"]:
-    """The names in a directory, sorted; the verb ``names_but_empty_tmp`` omits an empty ``tmp``."""
-    return _call(box, verb, path, json.loads, None, _recorded(recorded))
+def names(box: _native.Sandbox, path: str, recorded: Optional[Mapping[str, Any]] = None) -> Call["list[str]"]:
+    """The names in a directory, sorted."""
+    return _call(box, "names", path, json.loads, None, _recorded(recorded))
 
 
 def stat(box: _native.Sandbox, path: str) -> Call[Entry]:

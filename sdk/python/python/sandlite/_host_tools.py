@@ -259,7 +259,7 @@ def schema_of_type(hint: Any) -> "dict[str, Any]":
         return {**inner, "description": said[0]} if said else inner
     if origin is typing.Literal:
         return {"enum": list(arguments)}
-    if _is_union(origin):
+    if is_union(origin):
         choices = [schema_of_type(argument) for argument in arguments]
         return {"anyOf": choices} if all(choices) else {}
     if origin in _LISTS:
@@ -274,7 +274,7 @@ def schema_of_type(hint: Any) -> "dict[str, Any]":
     return {}
 
 
-def _is_union(origin: Any) -> bool:
+def is_union(origin: Any) -> bool:
     return origin is Union or getattr(origin, "__name__", "") == "UnionType"
 
 
@@ -312,7 +312,7 @@ def _from_json(hint: Any, value: Any) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _from_json(arguments[0], value)
-    if _is_union(origin):
+    if is_union(origin):
         kinds = [argument for argument in arguments if argument is not type(None)]
         return _from_json(kinds[0], value) if len(kinds) == 1 else value
     if origin in _LISTS and isinstance(value, list):

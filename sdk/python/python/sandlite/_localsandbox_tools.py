@@ -9,7 +9,7 @@ import typing
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
-from ._host_tools import _awaited, _from_json, _hints, schema_of, schema_of_type, to_json
+from ._host_tools import _awaited, _from_json, _hints, is_union, schema_of_type, to_json
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ def function_to_tool_definition(fn: Callable[..., Any]) -> ToolDefinition:
     """Creates a definition from a function's name, type hints and the first line of its docstring."""
     signature = inspect.signature(fn)
     for name, parameter in signature.parameters.items():
+        if name in _RECEIVERS:
+            continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise ValueError(f"Tool {fn.__name__!r} parameter {name!r} must be positional/keyword or keyword-only")
         if parameter.annotation is parameter.empty:
@@ -50,9 +52,82 @@ def function_to_tool_definition(fn: Callable[..., Any]) -> ToolDefinition:
     return ToolDefinition(
         name=fn.__name__,
         description=lines[0].strip() if lines else "",
-        input_schema=schema_of(fn),
-        output_schema=schema_of_type(hints["return"]) if "return" in hints else None,
+        input_schema=_schema_of_parameters(signature.parameters, hints),
+        output_schema=_schema(hints["return"]) if "return" in hints else None,
     )
+
+
+def _schema_of_parameters(parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for name, parameter in parameters.items():
+        if name in _RECEIVERS:
+            continue
+        properties[name] = _schema(hints[name])
+        if parameter.default is parameter.empty:
+            required.append(name)
+            continue
+        try:
+            properties[name]["default"] = json.loads(json.dumps(parameter.default, default=to_json))
+        except TypeError:
+            pass
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+_RECEIVERS = ("self", "cls")
+
+#: Types whose schema from Pydantic, which LocalSandbox uses, is not that of our own tools.
+_PLAIN: "tuple[tuple[Any, dict[str, Any]], ...]" = (
+    (bytes, {"type": "string", "format": "binary"}),
+    (dict, {"type": "object", "additionalProperties": True}),
+    (list, {"type": "array", "items": {}}),
+    (tuple, {"type": "array", "items": {}}),
+    (set, {"type": "array", "items": {}, "uniqueItems": True}),
+    (frozenset, {"type": "array", "items": {}, "uniqueItems": True}),
+)
+
+
+def _schema(hint: Any) -> dict[str, Any]:
+    """The schema of a type hint, as Pydantic generates it, without titles and references."""
+    plain = next((schema for plain, schema in _PLAIN if hint is plain), None)
+    if plain is not None:
+        return dict(plain)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _schema(arguments[0])
+    if origin is typing.Literal:
+        choice: dict[str, Any] = {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
+        return {**choice, **_type_of_all(arguments)}
+    if is_union(origin):
+        return {"anyOf": [_schema(argument) for argument in arguments]}
+    if origin is tuple and arguments[-1:] != (Ellipsis,):
+        length = {"minItems": len(arguments), "maxItems": len(arguments)}
+        return {"type": "array", "prefixItems": [_schema(argument) for argument in arguments], **length}
+    schema = schema_of_type(hint)
+    if schema.get("type") == "array" and arguments:
+        unique = {"uniqueItems": True} if origin in (set, frozenset) else {}
+        return {"type": "array", "items": _schema(arguments[0]), **unique}
+    if schema.get("type") == "object" and len(arguments) == 2:
+        return {"type": "object", "additionalProperties": _schema(arguments[1]) or True}
+    if "enum" in schema:
+        return {**schema, **_type_of_all(schema["enum"])}
+    without: dict[str, Any] = _without_titles(schema)
+    return without
+
+
+def _type_of_all(values: Sequence[Any]) -> dict[str, Any]:
+    types = {_type_of(value) for value in values}
+    return {"type": types.pop()} if len(types) == 1 else {}
+
+
+def _without_titles(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # A property may have that name too.
+    return {key: _without_titles(value) for key, value in schema.items() if key != "title" or not isinstance(value, str)}
 
 
 def functions_to_toolset(functions: Sequence[Callable[..., Any]]) -> PythonToolset:
@@ -72,6 +147,8 @@ def checked(toolset: Optional[ToolsetInput]) -> PythonToolset:
     if toolset is None:
         return PythonToolset([])
     if not isinstance(toolset, PythonToolset):
+        if not isinstance(toolset, Sequence) or isinstance(toolset, (str, bytes)):
+            raise TypeError("toolset must be a PythonToolset or a sequence of callables")
         if not all(callable(fn) for fn in toolset):
             raise TypeError("toolset sequences must contain only callables")
         toolset = functions_to_toolset(toolset)
@@ -153,9 +230,13 @@ def _answer(definition: ToolDefinition, handler: ToolHandler, text: str, loop: A
     if wrong:
         raise ToolFailure("validation_error", wrong)
     try:
-        answer = json.loads(json.dumps(_awaited(handler(payload), loop), default=to_json))
-    except (ValueError, TypeError) as error:
+        returned = _awaited(handler(payload), loop)
+    except ValueError as error:
         raise ToolFailure("validation_error", str(error)) from error
+    try:
+        answer = json.loads(json.dumps(returned, default=to_json))
+    except (ValueError, TypeError) as error:
+        raise ToolFailure("validation_error", f"Value is not JSON-serializable: {error}") from error
     wrong = complaint(answer, definition.output_schema or {}, f"$[{definition.name}]")
     if wrong:
         raise ToolFailure("validation_error", wrong)
@@ -204,13 +285,13 @@ OWN = "# sandlite.localsandbox\n"
 
 # The module `host_tools` and the runner of Python code: in one interpreter, each time from its directory.
 _PRELUDE = '''def _install(offered):
-    import linecache, os, re, sys, traceback, types, __main__
+    import json, linecache, os, re, sys, traceback, types, __main__
     from math import log
     from sandlite import ToolError, tools
 
     def call(name, payload):
         if not isinstance(name, str):
-            raise TypeError("host_tools.call expects a string tool name")
+            raise RuntimeError("host_tools.call expects a string tool name")
         try:
             return tools.call(name, payload)
         except ToolError as error:
@@ -221,7 +302,10 @@ _PRELUDE = '''def _install(offered):
             raise RuntimeError(text) from None
 
     def words(text):
-        return re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\\1 \\2", text).lower())
+        return re.findall("[a-z0-9_]+", text.lower())
+
+    def schemas(tool):
+        return " ".join(json.dumps(schema) for schema in (tool["input_schema"], tool["output_schema"]) if schema is not None)
 
     def search(query, detail="brief", limit=10):
         for holds, error, rule in (
@@ -233,11 +317,11 @@ _PRELUDE = '''def _install(offered):
             if not holds:
                 raise error("host_tools.search " + rule)
         weights = (3.5, 1.5, 0.35)
-        texts = [[words(t["name"]), words(t["description"]), words(str(t["input_schema"]))] for t in offered]
+        texts = [[words(t["name"]), words(t["description"] or ""), words(schemas(t))] for t in offered]
         scores = [0.0] * len(offered)
         for position, weight in enumerate(weights):
             fields = [text[position] for text in texts]
-            average = sum(map(len, fields)) / len(fields) if fields else 0
+            average = sum(map(len, fields)) / len(fields) or 1 if fields else 1
             for word in set(words(query)):
                 holding = sum(word in field for field in fields)
                 rarity = log(1 + (len(fields) - holding + 0.5) / (holding + 0.5))
@@ -256,10 +340,17 @@ _PRELUDE = '''def _install(offered):
         return found
 
     def run(directory, code, about):
-        os.chdir(directory)
+        if directory != "/data" and not directory.startswith("/data/"):
+            directory = "/data/" + directory.lstrip("/")
+        directory = directory.rstrip("/")
+        os.chdir(directory if os.path.isdir(directory) else "/data")
         linecache.cache["<exec>"] = (len(code), None, code.splitlines(True), "<exec>")
         try:
-            exec(compile(code, "<exec>", "exec"), __main__.__dict__)
+            made = compile(code, "<exec>", "exec", 0x2000)  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            running = eval(made, __main__.__dict__)
+            if made.co_flags & 0x80:  # inspect.CO_COROUTINE
+                import asyncio
+                asyncio.run(running)
         except BaseException as error:
             if isinstance(error, SystemExit) and error.code in (None, 0):
                 return

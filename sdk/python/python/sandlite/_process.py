@@ -14,6 +14,7 @@ from . import _results
 from ._calls import OnOutput
 from ._native import Running
 from ._results import Result
+from .errors import BusyError
 
 #: The stream to read, as the native half numbers it.
 _BOTH, _STDOUT, _STDERR = 0, 1, 2
@@ -59,6 +60,23 @@ def _check_sent(sent: bool) -> None:
         raise BrokenPipeError("the command no longer reads its standard input, or it was closed")
 
 
+#: The result of a command that never had its turn.
+_NEVER_STARTED = {
+    "exit_code": 137,
+    "stdout_bytes": b"",
+    "stderr_bytes": b"",
+    "truncated": False,
+    "duration": 0.0,
+    "run": 0,
+    "limit": None,
+    "restarted": False,
+    "notes": ("the command was killed before it started",),
+    "value": None,
+    "text": None,
+    "images": (),
+}
+
+
 class _Ended:
     """The result of a command, read once."""
 
@@ -66,11 +84,25 @@ class _Ended:
         self.running = running
         self.command = command
         self.result: Optional[Result] = None
+        self.is_killed = False
 
-    def read(self, native: Any) -> Result:
+    def kill(self) -> None:
+        self.is_killed = True
+        self.running.kill()
+
+    def read(self) -> Result:
         if self.result is None:
-            self.result = _results.result(native, False, self.command)
+            self.result = _results.result(self._native(), False, self.command)
         return self.result
+
+    def _native(self) -> Any:
+        try:
+            return self.running.result()
+        except BusyError:
+            # It waited for another command.
+            if not self.is_killed:
+                raise
+            return {**_NEVER_STARTED, "usage": dict.fromkeys(_results.Usage.__annotations__, 0)}
 
     def exit_code(self) -> Optional[int]:
         return None if self.result is None else self.result.exit_code
@@ -186,14 +218,14 @@ class Process:
             self._running.ignore_output()
             if not self._running.wait(timeout):
                 raise TimeoutError(f"`{self._ended.command}` is still running after {timeout} s")
-        return self._ended.result or self._ended.read(self._running.result())
+        return self._ended.result or self._ended.read()
 
     def kill(self) -> None:
         """Kills the command; :meth:`wait` returns its output until then.
 
         >>> process.kill()
         """
-        self._running.kill()
+        self._ended.kill()
 
     def __enter__(self) -> "Process":
         return self
@@ -237,7 +269,7 @@ class Stream:
             taken = self._running.take_output(_BOTH)
             if taken is None:
                 self._running.wait(None)
-                self._ended.read(self._running.result())
+                self._ended.read()
                 self._left = self._decoder.rest()
             elif taken[0]:
                 return self._decoder.chunk(*taken)
@@ -258,10 +290,10 @@ class Stream:
         >>> stream.close()
         """
         if self._ended.result is None:
-            self._running.kill()
+            self._ended.kill()
             self._running.ignore_output()
             self._running.wait(None)
-            self._ended.read(self._running.result())
+            self._ended.read()
 
     def __enter__(self) -> "Stream":
         return self
@@ -350,7 +382,7 @@ async def _end(ended: _Ended, timeout: Optional[float]) -> Result:
         if not await _native_answer(lambda done: running.wait(timeout, done)):
             raise TimeoutError(f"`{ended.command}` is still running after {timeout} s")
     # Another caller may have waited for it meanwhile.
-    return ended.result or ended.read(ended.running.result())
+    return ended.result or ended.read()
 
 
 class AsyncProcess:
@@ -377,7 +409,7 @@ class AsyncProcess:
         return self._ended.exit_code()
 
     async def send_stdin(self, data: Union[str, bytes]) -> None:
-        """Writes to its standard input, and waits while 64 KB are unread. Raises :class:`BrokenPipeError` if nobody reads any more.
+        """Writes to its standard input, and waits while 64 KB are unread. Raises :class:`BrokenPipeError` if it no longer reads.
 
         >>> await process.send_stdin("some text\\n")
         """
@@ -411,7 +443,7 @@ class AsyncProcess:
 
         >>> process.kill()
         """
-        self._running.kill()
+        self._ended.kill()
 
     async def __aenter__(self) -> "AsyncProcess":
         return self
@@ -484,7 +516,7 @@ class AsyncStream:
         >>> await stream.aclose()
         """
         if self._ended is not None and self._ended.result is None:
-            self._ended.running.kill()
+            self._ended.kill()
             self._ended.running.ignore_output()
             await _end(self._ended, None)
 

@@ -285,32 +285,59 @@ class HistoryEntry:
         return self.stderr_bytes.decode("utf-8", "replace")
 
 
-def history(native: "Union[str, tuple[str, list[tuple[bytes, bytes]]]]") -> list[HistoryEntry]:
-    text, outputs = (native, []) if isinstance(native, str) else native
-    rows = json.loads(text)
-    outputs = outputs or [(b"", b"")] * len(rows)
+class _Changes:
+    """``HistoryEntry.changes``, parsed when it is read: a list of rows has far more of it than its readers look at."""
+
+    def __get__(self, entry: Any, owner: object = None) -> Any:
+        if entry is None:
+            return None
+        text = entry.__dict__.pop("_changes", None)
+        try:
+            value = None if text is None else json.loads(text)
+        except ValueError:
+            # Another program wrote it.
+            value = None
+        entry.__dict__["changes"] = value
+        return value
+
+
+# Not an assignment: type checkers reject one to a frozen class.
+setattr(HistoryEntry, "changes", _Changes())
+
+
+def _unread(entry: HistoryEntry, changes: Optional[str]) -> HistoryEntry:
+    del entry.__dict__["changes"]
+    entry.__dict__["_changes"] = changes
+    return entry
+
+
+def history(native: "tuple[str, list[tuple[Optional[str], bytes, bytes]]]") -> list[HistoryEntry]:
+    text, beside = native
     return [
-        HistoryEntry(
-            id=row["id"],
-            name=row["name"],
-            command=row["command"],
-            status=row["status"],
-            exit_code=row["exit_code"],
-            limit=row["limit"],
-            error=row.get("error"),
-            started_at=row["started"] / 1e9,
-            completed_at=None if row["completed"] is None else row["completed"] / 1e9,
-            parameters=row.get("parameters"),
-            result=row.get("result"),
-            usage=row.get("usage"),
-            changes=row.get("changes"),
-            output_truncated=row.get("output_truncated", False),
-            output_pruned=row.get("output_pruned", False),
-            stdout_bytes=stdout,
-            stderr_bytes=stderr,
-        )
-        for row, (stdout, stderr) in zip(rows, outputs)
+        _unread(_history_row(row, stdout, stderr), changes)
+        for row, (changes, stdout, stderr) in zip(json.loads(text), beside)
     ]
+
+
+def _history_row(row: "dict[str, Any]", stdout: bytes, stderr: bytes) -> HistoryEntry:
+    return HistoryEntry(
+        id=row["id"],
+        name=row["name"],
+        command=row["command"],
+        status=row["status"],
+        exit_code=row["exit_code"],
+        limit=row["limit"],
+        error=row.get("error"),
+        started_at=row["started"] / 1e9,
+        completed_at=None if row["completed"] is None else row["completed"] / 1e9,
+        parameters=row.get("parameters"),
+        result=row.get("result"),
+        usage=row.get("usage"),
+        output_truncated=row.get("output_truncated", False),
+        output_pruned=row.get("output_pruned", False),
+        stdout_bytes=stdout,
+        stderr_bytes=stderr,
+    )
 
 
 def history_entry(row: "dict[str, Any]") -> HistoryEntry:
@@ -424,17 +451,31 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class ValueDifference:
+    """A key or session that differs between two versions."""
+
+    #: ``key`` or ``session``.
+    value: str
+    name: str
+    #: ``added``, ``modified`` or ``deleted``.
+    kind: str
+
+
+@dataclass(frozen=True)
 class Diff:
     """The differences between two versions; false if there are none."""
 
     files: list[Difference]
+    #: The number of differing paths.
     total: int
     #: The differing lines, as a patch for ``git apply``.
     patch: str
     truncated: bool
+    #: The keys and sessions that differ, unless only some paths were compared.
+    values: list[ValueDifference] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return self.total > 0
+        return self.total > 0 or bool(self.values)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._records import ShownRun as ShownRun
     from ._records import TreeCopy as TreeCopy
     from ._records import Updated as Updated
+    from ._records import ValueDifference as ValueDifference
     from ._records import Version as Version
     from ._records import Written as Written
     from ._records import file_stat as file_stat

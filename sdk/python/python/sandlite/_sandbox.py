@@ -376,12 +376,13 @@ class Sandbox:
     10) for another process, and then raises :class:`~sandlite.errors.BusyError`.
 
     ``preset`` limits commands: ``strict``, ``normal`` or ``permissive``. ``limits`` overrides single limits, also to higher
-    values: ``{"wall": "5 min", "memory": "2 GB"}``, or a file as for ``--preset`` of the command line. Commands have no network,
-    no environment variables of this machine except ``env``, and no directory of this machine except ``mounts`` (``"./src:/src"``,
-    or a :class:`Mount`), which are never written to. A mount can also be another sandbox's database (``"db:base.db:/base"``) or a
-    past version (``"at:HEAD~1:/before"``). ``base`` lays the sandbox over the whole tree of another one (``"base.db"``,
-    ``"base.db@v3"``), which is only read and can be shared by many; :meth:`update` moves it onto a newer version. ``python``
-    selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, after ``sandlite guests add python-sci``.
+    values: ``{"wall": "5 min", "memory": "2 GB"}``, numbers of seconds and bytes, or a file as for ``--preset`` of the command
+    line. Commands have no network, no environment variables of this machine except ``env``, and no directory of this machine
+    except ``mounts`` (``"./src:/src"``, or a :class:`Mount`), which are never written to. A mount can also be another sandbox's
+    database (``"db:base.db:/base"``) or a past version (``"at:HEAD~1:/before"``). ``base`` lays the sandbox over the whole tree of
+    another one (``"base.db"``, ``"base.db@v3"``), which is only read and can be shared by many; :meth:`update` moves it onto a
+    newer version. ``python`` selects ``python3``: ``core``, or ``sci`` for NumPy, pandas, Matplotlib and more, after
+    ``sandlite guests add python-sci``.
 
     ``policy`` controls access: a policy file, a mapping such as ``{"rules": [{"path": "/secret", "access": "hidden"}]}``, or only
     its rules. It applies to commands, files and tools, in addition to the policy stored in the sandbox; :meth:`owner` returns a
@@ -806,14 +807,16 @@ class Sandbox:
         """
         _finish(_calls.write_file(self._native, path, content, expected_version))
 
-    def write_files(self, files: Mapping[str, Content]) -> None:
-        """Writes many files in one transaction, all or none.
+    def write_files(
+        self, files: Mapping[str, Content], *, expected_versions: Optional[Mapping[str, str]] = None
+    ) -> None:
+        """Writes many files in one transaction, all or none. Each path in ``expected_versions`` must have that version.
 
         >>> box.write_files({"a.txt": "a", "b/c.bin": b"\\x00"})
         >>> box.glob("**/*")
         ['/home/user/a.txt', '/home/user/b/c.bin']
         """
-        _finish(_calls.write_files(self._native, files))
+        _finish(_calls.write_files(self._native, files, expected_versions))
 
     def append(self, path: str, content: Content, *, expected_version: Optional[str] = None) -> None:
         """Appends text, bytes or a file on this machine to a file, which is created if missing. With ``expected_version`` the

@@ -131,9 +131,10 @@ class Calls:
 class SkillCalls(Calls):
     """Each skill of a catalog as a tool: the common part of the APIs that pass tool calls."""
 
-    def __init__(self, skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_") -> None:
-        wanted = None if names is None else set(names)
-        self._tools = {tool.name: tool for tool in skills.tools(prefix) if wanted is None or tool.skill in wanted}
+    def __init__(
+        self, skills: Optional[Skills] = None, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_"
+    ) -> None:
+        self._tools = {tool.name: tool for tool in (skills or Skills()).tools(prefix, names)}
         self._specs = [Spec(tool.name, tool.description, tool.input_schema) for tool in self._tools.values()]
 
     def _do(self, name: str, given: Any) -> Answer:

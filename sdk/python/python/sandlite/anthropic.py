@@ -62,7 +62,7 @@ class SandboxTools(Calls):
 
 
 class SkillTools(SkillCalls, SandboxTools):
-    """Each skill of a catalog as a tool, and the results of their calls. ``names`` selects skills.
+    """Each skill of a catalog, by default the user's own, as a tool, and the results of their calls. ``names`` selects skills.
 
     >>> from sandlite import Skills
     >>> from sandlite.anthropic import SkillTools

@@ -12,6 +12,7 @@ Pass them to ``model.bind_tools(tools)`` or to an agent. A :class:`~sandlite.San
 
 from __future__ import annotations
 
+import json
 from typing import Any, Callable, Iterable, Optional
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -20,7 +21,8 @@ from . import _toolkit
 from ._results import Answer
 from ._sandbox import Sandbox
 from ._toolkit import AnySandbox, Spec
-from .skills import Skills, SkillTool
+from .errors import SandliteError
+from .skills import SkillResult, Skills, SkillTool, _answer
 
 __all__ = ["sandbox_tools", "skill_tools"]
 
@@ -61,10 +63,12 @@ def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> BaseTool:
     )
 
 
-def skill_tools(skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skillbox_") -> "list[BaseTool]":
-    """Returns one tool per skill, like Skillbox's toolkit: ``skillbox_NAME`` with ``_`` for ``-``, the description and the
+def skill_tools(
+    skills: Optional[Skills] = None, names: Optional[Iterable[str]] = None, *, prefix: str = "skillbox_"
+) -> "list[BaseTool]":
+    """Returns one tool per skill of a catalog, by default the user's own, like Skillbox's toolkit: ``skillbox_NAME`` with ``_`` for ``-``, the description and the
     instructions, and the skill's schema as arguments (``input`` if it has none). A tool returns the output as JSON text, or
-    ``Error: …``.
+    ``Error: …``; the artifact of its message is the :class:`~sandlite.SkillResult`, with the output files.
 
     >>> from sandlite import Skills
     >>> from sandlite.langchain import skill_tools
@@ -73,16 +77,21 @@ def skill_tools(skills: Skills, names: Optional[Iterable[str]] = None, *, prefix
     >>> [tool.name for tool in skill_tools(skills)]
     ['skillbox_say_hi']
     """
-    wanted = None if names is None else set(names)
-    return [_skill_tool(tool) for tool in skills.tools(prefix) if wanted is None or tool.skill in wanted]
+    return [_skill_tool(tool) for tool in (skills or Skills()).tools(prefix, names)]
 
 
 def _skill_tool(tool: SkillTool) -> BaseTool:
-    def function(**arguments: Any) -> str:
-        return tool.answer(arguments).text
+    def function(**arguments: Any) -> "tuple[str, Optional[SkillResult]]":
+        try:
+            return _shown(tool.run(arguments))
+        except SandliteError as error:
+            return f"Error: {error}", None
 
-    async def coroutine(**arguments: Any) -> str:
-        return (await tool.aanswer(arguments)).text
+    async def coroutine(**arguments: Any) -> "tuple[str, Optional[SkillResult]]":
+        try:
+            return _shown(await tool.arun(arguments))
+        except SandliteError as error:
+            return f"Error: {error}", None
 
     return StructuredTool(
         name=tool.name,
@@ -90,4 +99,11 @@ def _skill_tool(tool: SkillTool) -> BaseTool:
         args_schema=dict(tool.input_schema),
         func=function,
         coroutine=coroutine,
+        response_format="content_and_artifact",
     )
+
+
+def _shown(result: SkillResult) -> "tuple[str, SkillResult]":
+    # Only the output, which programs for Skillbox's toolkit parse.
+    text = json.dumps(result.output, indent=2) if result.ok and result.output is not None else _answer(result).text
+    return text, result

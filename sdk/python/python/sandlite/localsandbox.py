@@ -16,6 +16,7 @@ import builtins
 import enum
 import json
 import re
+import threading
 import uuid
 import warnings
 from dataclasses import dataclass
@@ -157,29 +158,48 @@ class HistoryEntry:
 
 
 _INTERPRETER = "localsandbox"
+# Times that LocalSandbox allows, whatever the preset.
 _BASH_TIMEOUT_MS = 30_000
 _PYTHON_TIMEOUT_MS = 60_000
 _DESTROYED = "LocalSandbox instance has been destroyed"
 
-# The forms in which messages of programs contain a file name.
+# The forms in which messages of programs contain a file name. The text is hostile: every repetition is bounded, or ends where the next
+# attempt begins.
 _NOT_FOUND = (
-    re.compile(r":\s*([^\s:]+):\s*No such file or directory"),
-    re.compile(r"cannot (?:access|open|stat|create regular file|move '[^']*' to) ['\u2018]([^'\u2019]+)['\u2019].*No such file or directory"),
-    re.compile(r"([^\s:]+):\s*not found"),
+    re.compile(r":\s*['\u2018]?([^\s:]+?)['\u2019]?:\s*No such file", re.IGNORECASE),
+    re.compile(
+        r"(?:cannot|can't|could not|failed to) (?:access|read|statx?|create regular file|move '[^']{0,1000}' to|open(?: file)?):? "
+        r"['\u2018`]?([^'\u2019`:]{1,1000}?)['\u2019]?(?: for reading)?:\s*No such file or directory",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(?<![^\s:])([^\s:]+):\s*not found", re.IGNORECASE),
 )
+# Exit code 127: LocalSandbox's shell says only `command not found` of programs, whatever their name.
+_NO_PROGRAM_CODE = 127
+_NO_PROGRAM = re.compile(r"^(?:bash: line \d+(?:: exec)?|env|xargs): .*(?:No such file or directory|not found)$", re.MULTILINE)
 _DENIED = (
-    re.compile(r":\s*([^\s:]+):\s*Permission denied"),
-    re.compile(r"cannot [\w ]+ ['\u2018]([^'\u2019]+)['\u2019].*Permission denied"),
+    re.compile(r":\s*([^\s:]+):\s*Permission denied", re.IGNORECASE),
+    re.compile(r"cannot [\w ]{1,50} ['\u2018]([^'\u2019]{1,1000})['\u2019].{0,50}Permission denied", re.IGNORECASE),
+)
+# Characters of standard error that are searched.
+_SEARCHED = 64 << 10
+# The texts of its shell's limits, which programs may print too.
+_LIMIT_TEXTS = (
+    (re.compile(r"too many iterations\s*\((\d{1,18})\).{0,50}executionLimits\.maxLoopIterations", re.IGNORECASE), "loop_iterations"),
+    (re.compile(r"too many commands executed\s*\(>?(\d{1,18})\).{0,50}executionLimits\.maxCommandCount", re.IGNORECASE), "command_count"),
+    (re.compile(r"maximum command count\s*\((\d{1,18})\).{0,50}executionLimits\.maxCommandCount", re.IGNORECASE), "command_count"),
 )
 _LIMITS = {"loop_iterations": "loop_iterations", "commands": "command_count"}
 
 # The exit code of LocalSandbox's shell for a command that reached one of its limits, whatever it prints.
 _LIMIT_CODE = 126
 
-# The operations for which LocalSandbox has rows; `tool` is its `python_tool_call`.
+# The operations for which LocalSandbox has rows; `tool` is our name of its `python_tool_call`.
 _RECORDED = frozenset(
-    ("bash", "python", "tool", "seed", "read_file", "write_file", "list_files", "exists", "delete_file")
+    ("bash", "python", "python_tool_call", "tool", "seed", "read_file", "write_file", "list_files", "exists", "delete_file")
 )
+_UNKNOWN_LIMITS = ("executionlimits.", "maximum function nesting level exceeded")
+_TRACEBACK = re.compile(r"^Traceback \(most recent call last\):$", re.MULTILINE)
 # Number of rows requested at once.
 _PAGE = 256
 
@@ -211,18 +231,24 @@ def _bash_result(result: Result) -> BashResult:
     if result.exit_code == 0:
         return BashResult(result.stdout, result.stderr, 0, result.duration * 1000)
     code, out, err = result.exit_code, result.stdout, result.stderr
+    said = err[:_SEARCHED]
+    about_files = _NO_PROGRAM.sub("", said) if code == _NO_PROGRAM_CODE else said
     for pattern in _NOT_FOUND:
-        found = pattern.search(err)
+        found = pattern.search(about_files)
         if found:
             raise FileNotFoundError(f"File not found: {found[1]}", code, out, err, found[1])
     for pattern in _DENIED:
-        found = pattern.search(err)
+        found = pattern.search(said)
         if found:
             raise PermissionError(f"Permission denied: {found[1]}", code, out, err, found[1])
-    if code == _LIMIT_CODE:
+    for pattern, kind in _LIMIT_TEXTS:
+        found = pattern.search(said)
+        if found:
+            raise ExecutionLimitError(err, kind, int(found[1]))
+    if code == _LIMIT_CODE or any(text in err.lower() for text in _UNKNOWN_LIMITS):
         raise ExecutionLimitError(err, "unknown", 0)
-    said = f": {err.strip()}" if err.strip() else ""
-    raise CommandError(f"Command failed with exit code {code}{said}", code, out, err)
+    message = f": {err.strip()}" if err.strip() else ""
+    raise CommandError(f"Command failed with exit code {code}{message}", code, out, err)
 
 
 def _python_result(result: Result) -> PythonResult:
@@ -233,29 +259,43 @@ def _python_result(result: Result) -> PythonResult:
         return PythonResult(result.stdout, said, 1, result.limit.message)
     if result.exit_code == 0:
         return PythonResult(result.stdout, result.stderr, 0)
-    error = result.stderr.strip() or f"exit code {result.exit_code}"
-    return PythonResult(result.stdout, result.stderr, 1, error)
+    # The traceback, without the output before it.
+    begin = _TRACEBACK.search(result.stderr)
+    error = result.stderr if begin is None else result.stderr[begin.start() :]
+    return PythonResult(result.stdout, result.stderr, 1, error or f"exit code {result.exit_code}")
 
 
 def _entries(rows: "list[dict[str, Any]]") -> "Iterator[HistoryEntry]":
     """Selects LocalSandbox's rows among ours, which are newest first: the calls of a run come before it."""
+    runs = {row["id"]: row for row in rows if row["name"] == "python"}
     calls: dict[int, int] = {}
     for row in rows:
         if row["name"] == "tool":
             parent = row["parameters"]["parent"]
             calls[parent] = calls.get(parent, 0) + 1
-        if row["name"] in _RECORDED and not str(row["command"]).startswith(_localsandbox_tools.OWN):
-            yield _entry(row, calls)
+        # A failed `write_file` has no row in LocalSandbox.
+        is_shown = row["name"] in _RECORDED and not (row["name"] == "write_file" and row.get("error"))
+        if is_shown and not str(row["command"]).startswith(_localsandbox_tools.OWN):
+            yield _entry(row, calls, runs)
 
 
-def _entry(row: Mapping[str, Any], calls: Mapping[int, int]) -> HistoryEntry:
+def _are_whole(entries: "list[HistoryEntry]", limit: int) -> bool:
+    """Whether there are enough, and the runs of their calls were fetched."""
+    calls = (entry for entry in entries[:limit] if entry.name == "python_tool_call")
+    return len(entries) >= limit and all((entry.parameters or {}).get("sessionId") is not None for entry in calls)
+
+
+def _entry(row: Mapping[str, Any], calls: Mapping[int, int], runs: "Mapping[int, Mapping[str, Any]]") -> HistoryEntry:
     name = row["name"]
     parameters = dict(row.get("parameters") or {})
     result = dict(row["result"]) if isinstance(row.get("result"), dict) else {}
     if name == "python":
         parameters = {**_of_python(parameters), "toolCallCount": calls.get(row["id"], 0)}
     elif name == "tool":
+        run = runs.get(parameters["parent"], {})
+        session = _of_python(run.get("parameters") or {}).get("sessionId")
         name, parameters, result = "python_tool_call", *_of_tool(parameters, row)
+        parameters = {"sessionId": session, **parameters}
     elif name not in ("bash", "exists"):
         result = {"success": not row.get("error"), **result}
         if row.get("error"):
@@ -272,7 +312,7 @@ def _of_python(parameters: Mapping[str, Any]) -> "dict[str, Any]":
     ran = _RAN.match(command)
     if ran is None:
         return {"codeLength": len(command), "cwd": parameters.get("cwd"), "preloadPackages": ""}
-    return {"codeLength": len(json.loads(ran[2])), "cwd": json.loads(ran[1]), **json.loads(json.loads(ran[3]))}
+    return {"codeLength": _length(json.loads(ran[2])), "cwd": json.loads(ran[1]), **json.loads(json.loads(ran[3]))}
 
 
 def _of_tool(parameters: Mapping[str, Any], row: Mapping[str, Any]) -> "tuple[dict[str, Any], dict[str, Any]]":
@@ -287,22 +327,38 @@ def _of_tool(parameters: Mapping[str, Any], row: Mapping[str, Any]) -> "tuple[di
 
 
 def _preview(value: Any) -> str:
-    return (value if isinstance(value, str) else json.dumps(value, separators=(",", ":")))[:200]
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    units = text.encode("utf-16-le", "surrogatepass")
+    cut = units[: 2 * _PREVIEW].decode("utf-16-le", "replace")
+    return text if len(units) <= 2 * _PREVIEW else f"{cut}..."
 
 
+# Length of a preview, as JavaScript counts it.
+_PREVIEW = 200
 _KIND = re.compile(r"\[(\w+)\] ")
 _TEXT = r'("(?:[^"\\]|\\.)*")'
 _RAN = re.compile(rf'__import__\("_localsandbox"\)\.run\({_TEXT}, {_TEXT}, {_TEXT}\)\Z', re.DOTALL)
 
 
 def _run_text(cwd: str, code: str, about: Mapping[str, Any]) -> str:
-    words = ", ".join(json.dumps(text) for text in (cwd, code, json.dumps(about)))
+    # Python has no surrogate pairs in its literals, which JSON would use for characters beyond 16 bits.
+    words = ", ".join(json.dumps(text, ensure_ascii=False) for text in (cwd, code, json.dumps(about)))
     return f'__import__("_localsandbox").run({words})'
 
 
 def _length(text: str) -> int:
     """The length as JavaScript counts it."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _node_text(error: errors.FileError, path: str, call: str) -> str:
+    """The message of Node.js for a failed call."""
+    code, text = "ENOENT", "no such file or directory"
+    if isinstance(error, errors.IsADirectoryError):
+        code, text = "EISDIR", "illegal operation on a directory"
+    elif isinstance(error, errors.NotADirectoryError):
+        code, text = "ENOTDIR", "not a directory"
+    return f"{code}: {text}, {call} '{_below_data(path)[len('/data'):] or '/'}'"
 
 
 class KVStore:
@@ -371,12 +427,28 @@ class LocalSandbox:
         # The configuration of the live interpreter, and its name in the history.
         self._started: Optional[tuple[str, str]] = None
         self._session = ""
+        self._opening_turn = threading.Lock()
+        # One run of Python at a time: the next one may need another interpreter.
+        self._python_turn = threading.Lock()
+        self._python_turns: Optional[tuple[Any, Any]] = None
 
     # As in LocalSandbox, nothing is started before it is needed.
     def _opening(self) -> Opening:
         env = {"HOME": "/", "TMPDIR": "/tmp"}
-        arguments = (None, None, self._snapshot, self._cwd, self._preset.value, env, None, None, None)
-        return Opening(*arguments, root_alias="data")
+        cwd = self._cwd if self._cwd.startswith("/") else _below_data(self._cwd)
+        # The snapshot of an unused sandbox is empty.
+        arguments = (None, None, self._snapshot or None, cwd, self._preset.value, env, None, None, None)
+        return Opening(*arguments, root_alias="data", limits={"wall": f"{_PYTHON_TIMEOUT_MS} ms"})
+
+    def _preparation(self, box: _native.Sandbox) -> "Steps[None]":
+        if self._seed:
+            yield self._seeding(box)
+        directory = _below_data(self._cwd)
+        try:
+            yield _files.stat(box, directory)
+        except errors.FileNotFoundError:
+            # LocalSandbox's shell can start in a directory that does not exist.
+            yield _files.make_directory(box, directory)
 
     # One row, with the paths as given.
     def _seeding(self, box: _native.Sandbox) -> Call[None]:
@@ -387,34 +459,39 @@ class LocalSandbox:
     def _box(self) -> _native.Sandbox:
         if self._destroyed:
             raise RuntimeError(_DESTROYED)
-        if self._opened is None:
-            opening = self._opening()
-            try:
-                opened = opening.ask(None)
-                if self._seed:
-                    self._seeding(opened).ask(None)
-                self._opened = opened
-            except errors.SandliteError as error:
-                raise SubprocessCrashed(f"Corrupt database or snapshot: {error}") from error
-            finally:
-                opening.forget()
-            self._seed = {}
-            self._snapshot = None
+        # Threads that come first at the same time share one sandbox.
+        with self._opening_turn:
+            if self._opened is None:
+                self._opened = self._open()
         return self._opened
+
+    def _open(self) -> _native.Sandbox:
+        opening = self._opening()
+        try:
+            opened: _native.Sandbox = opening.ask(None)
+            _steps.run(self._preparation(opened))
+        except errors.SandliteError as error:
+            raise SubprocessCrashed(f"Corrupt database or snapshot: {error}") from error
+        finally:
+            opening.forget()
+        self._seed = {}
+        self._snapshot = None
+        return opened
 
     async def _abox(self) -> _native.Sandbox:
         if self._opened is None and not self._destroyed:
             opening = self._opening()
             try:
                 opened = await _native_answer(opening.ask)
-                if self._seed and self._opened is None:
-                    await _native_answer(self._seeding(opened).ask)
+                if self._opened is None:
+                    await _steps.arun(self._preparation(opened))
             except errors.SandliteError as error:
                 raise SubprocessCrashed(f"Corrupt database or snapshot: {error}") from error
             finally:
                 opening.forget()
-            if self._opened is None:
-                self._opened = opened
+            with self._opening_turn:
+                if self._opened is None:
+                    self._opened = opened
         return self._box()
 
     def _finish(self, make: Callable[[_native.Sandbox], Call[T]], path: Optional[str] = None, call_name: str = "open") -> T:
@@ -452,7 +529,7 @@ class LocalSandbox:
             return RuntimeError(_DESTROYED)
         missing = (errors.FileNotFoundError, errors.NotADirectoryError, errors.IsADirectoryError)
         if path is not None and isinstance(error, missing):
-            stderr = f"ENOENT: no such file or directory, {call} '{_below_data(path)[len('/data'):] or '/'}'"
+            stderr = _node_text(error, path, call)
             return FileNotFoundError(f"File not found: {path}", 1, "", stderr, path)
         return SubprocessCrashed(str(error))
 
@@ -463,7 +540,7 @@ class LocalSandbox:
 
     def _bash(self, command: str, cwd: Optional[str]) -> Callable[[_native.Sandbox], Call[BashResult]]:
         def make(box: _native.Sandbox) -> Call[BashResult]:
-            call = _calls.run(box, "bash", command, cwd=cwd)
+            call = _calls.run(box, "bash", command, cwd=cwd, timeout=_BASH_TIMEOUT_MS / 1000)
             return Call(call.ask, lambda answer: _bash_result(call.read(answer)))
 
         return make
@@ -488,7 +565,7 @@ class LocalSandbox:
         checked = _localsandbox_tools.checked(toolset)
         if packages:
             warnings.warn(f"packages are not loaded from the network: {', '.join(packages)}", stacklevel=4)
-        about = (_localsandbox_tools.manifest(checked), json.dumps(packages or []))
+        about = (_localsandbox_tools.manifest(checked), json.dumps(sorted(packages or [])))
         box = box.with_tools(_localsandbox_tools.parts(checked, loop))
         # Other tools or packages require another interpreter, and so does one that a limit has ended.
         if about != self._started and box.is_python_live(_INTERPRETER):
@@ -512,7 +589,9 @@ class LocalSandbox:
         result.
 
         ``toolset`` contains functions that the code may call: ``from host_tools import call, search``."""
-        return self._run(self._execute(self._box(), code, cwd, preload_packages, toolset, None))
+        box = self._box()
+        with self._python_turn:
+            return self._run(self._execute(box, code, cwd, preload_packages, toolset, None))
 
     async def aexecute_python(
         self,
@@ -525,7 +604,10 @@ class LocalSandbox:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        return await self._arun(self._execute(await self._abox(), code, cwd, preload_packages, toolset, loop))
+        if self._python_turns is None or self._python_turns[0] is not loop:
+            self._python_turns = (loop, asyncio.Lock())
+        async with self._python_turns[1]:
+            return await self._arun(self._execute(await self._abox(), code, cwd, preload_packages, toolset, loop))
 
     # The request of each helper, and its row: paths as given.
 
@@ -536,10 +618,7 @@ class LocalSandbox:
         return lambda box: _files.write(box, _below_data(path), data, row)
 
     def _listing(self, path: str) -> Callable[[_native.Sandbox], Call[list[str]]]:
-        # LocalSandbox starts with no files at all; here there is a directory for temporary files.
-        place = _below_data(path)
-        verb = "names_but_empty_tmp" if place == "/data" else "names"
-        return lambda box: _files.names(box, place, {"path": path}, verb)
+        return lambda box: _files.names(box, _below_data(path), {"path": path})
 
     def _deletion(self, path: str) -> Callable[[_native.Sandbox], Call[None]]:
         return lambda box: _files.remove(box, _below_data(path), {"path": path})
@@ -588,15 +667,15 @@ class LocalSandbox:
     def _rows(self, box: _native.Sandbox, limit: int) -> "Steps[list[HistoryEntry]]":
         rows: list[dict[str, Any]] = []
         entries: list[HistoryEntry] = []
-        while len(entries) < limit:
+        while limit < 0 or not _are_whole(entries, limit):
             before = rows[-1]["id"] if rows else None
-            page = yield Call(lambda done: box.history(_PAGE, None, before, None, None, done), json.loads)
+            page = yield Call(lambda done: box.history(_PAGE, None, before, None, None, done), lambda listed: json.loads(listed[0]))
             rows += page
             # Fetched again, because the calls of a run may be on the previous page.
             entries = list(_entries(rows))
             if len(page) < _PAGE:
                 break
-        return entries[:limit]
+        return entries if limit < 0 else entries[:limit]
 
     def history(self, limit: int = 100) -> list[HistoryEntry]:
         """Returns past operations, newest first."""

@@ -21,7 +21,7 @@ __all__ = ["SandboxTools", "SkillTools"]
 
 
 class SandboxTools(Calls):
-    """A sandbox's tools, and the answers to their calls. ``names`` chooses among them; ``session`` is the default session of
+    """A sandbox's tools, and the results of their calls. ``names`` selects some of them; ``session`` is the default session of
     ``bash`` and ``python``, which keeps its state from call to call."""
 
     _unit = "call"
@@ -72,7 +72,7 @@ class SandboxTools(Calls):
 
 
 class SkillTools(SkillCalls, SandboxTools):
-    """Each skill of a catalog as a tool, and the results of their calls. ``names`` selects skills.
+    """Each skill of a catalog, by default the user's own, as a tool, and the results of their calls. ``names`` selects skills.
 
     >>> from sandlite import Skills
     >>> from sandlite.openai import SkillTools

@@ -46,12 +46,10 @@ def _tool(box: AnySandbox, spec: Spec, session: Optional[str]) -> "Tool[Any]":
 
 
 def skill_toolset(
-    skills: Skills, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_"
+    skills: Optional[Skills] = None, names: Optional[Iterable[str]] = None, *, prefix: str = "skill_"
 ) -> "FunctionToolset[Any]":
-    """Returns each skill of a catalog as a tool, in one toolset. ``names`` selects skills."""
-    wanted = None if names is None else set(names)
-    chosen = [tool for tool in skills.tools(prefix) if wanted is None or tool.skill in wanted]
-    return FunctionToolset[Any](tools=[_skill_tool(tool) for tool in chosen])
+    """Returns each skill of a catalog, by default the user's own, as a tool, in one toolset. ``names`` selects skills."""
+    return FunctionToolset[Any](tools=[_skill_tool(tool) for tool in (skills or Skills()).tools(prefix, names)])
 
 
 def _skill_tool(tool: SkillTool) -> "Tool[Any]":

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Optional, Sequence, Union
@@ -25,6 +26,7 @@ from ._models import AnthropicProvider, OpenAIProvider, Provider, Reply, Request
 from ._records import Answer
 from ._sandbox import Sandbox
 from .errors import SandliteError
+from .skills import _front_matter
 
 __all__ = [
     "AnthropicProvider",
@@ -55,6 +57,8 @@ _ROW = "agent_turn"
 _FINISH = "final_answer"
 #: How often a model is asked again for output that matches its schema.
 _PATIENCE = 3
+#: Number of lines of a SKILL.md that are read for its description.
+_HEAD_LINES = 200
 #: Number of history rows read at once.
 _PAGE = 100
 
@@ -475,7 +479,7 @@ class Runner:
             paths += [] if found.is_error else found.text.splitlines()
         listed = []
         for path in paths:
-            window = yield _Do(self.sandbox, "read_file", {"path": path, "limit": 40})
+            window = yield _Do(self.sandbox, "read_file", {"path": path, "limit": _HEAD_LINES})
             if not window.is_error and path.endswith("/SKILL.md"):
                 listed.append(f"- {path.split('/')[-2]}: {_description(window.data['content'])}")
         if listed and not isinstance(self._tools.get("load_skill"), RunnerTool):
@@ -612,9 +616,9 @@ def _skill_tool(listed: str) -> ToolSpec:
 
 
 def _description(text: str) -> str:
-    """Returns the description in the front matter of a SKILL.md, whose lines may be numbered."""
-    for line in text.splitlines():
-        line = line.split("\t", 1)[-1].strip()
-        if line.startswith("description:"):
-            return line.partition(":")[2].strip().strip("\"'")
-    return ""
+    """Returns the description in the front matter of a SKILL.md; of one that is not YAML, what follows ``description:``."""
+    try:
+        return " ".join(str(_front_matter(text).get("description") or "").split())
+    except SandliteError:
+        found = re.search(r"^description:(.*)", text, re.MULTILINE)
+        return found[1].strip().strip("\"'") if found else ""

@@ -202,15 +202,29 @@ class SkillTool:
 
     def __call__(self, **arguments: Any) -> SkillResult:
         """Runs the skill."""
+        return self.run(arguments)
+
+    def run(self, arguments: Mapping[str, Any]) -> SkillResult:
+        """Runs the skill with the arguments of a call."""
         return self._skills.run(self.skill, self._input(arguments))
 
+    async def arun(self, arguments: Mapping[str, Any]) -> SkillResult:
+        """Same, for ``asyncio``."""
+        return await self._skills.arun(self.skill, self._input(arguments))
+
     def answer(self, arguments: Mapping[str, Any]) -> "Answer":
-        """Runs the skill and returns the text for a model: the output as JSON text, or ``Error: …``."""
-        return _answer(self._skills.run(self.skill, self._input(arguments)))
+        """Runs the skill and returns the text for a model: the output as JSON text, or ``Error: …``, also if it cannot be run."""
+        try:
+            return _answer(self.run(arguments))
+        except SandliteError as error:
+            return _not_run(error)
 
     async def aanswer(self, arguments: Mapping[str, Any]) -> "Answer":
         """Same, for ``asyncio``."""
-        return _answer(await self._skills.arun(self.skill, self._input(arguments)))
+        try:
+            return _answer(await self.arun(arguments))
+        except SandliteError as error:
+            return _not_run(error)
 
 
 def _answer(result: SkillResult) -> "Answer":
@@ -222,6 +236,12 @@ def _answer(result: SkillResult) -> "Answer":
     text = result.logs if result.output is None else json.dumps(result.output, indent=2, ensure_ascii=False)
     names = ", ".join(one.path for one in result.files)
     return Answer(f"{text}\n[files: {names}]" if names else text, data=result.output)
+
+
+def _not_run(error: SandliteError) -> "Answer":
+    from ._records import Answer
+
+    return Answer(f"Error: {error}", is_error=True)
 
 
 def _default_path() -> str:
@@ -329,7 +349,7 @@ class Skills:
         self._act("activate_skill", name=name, version=version)
 
     def delete(self, name: str, version: Optional[str] = None) -> "List[str]":
-        """Deletes a version, or the skill with all its versions, and returns the deleted versions.
+        """Deletes a version, or the skill with all its versions, and returns the deleted versions. ``"latest"`` is the active version.
 
         >>> skills.delete("double")
         ['1.0.0']
@@ -398,15 +418,17 @@ class Skills:
         given = [(path, content(value)) for path, value in (files or {}).items()]
         return Call(lambda done: self._native.run(reference, options, given, done), lambda answer: _result(answer, check))
 
-    def tools(self, prefix: str = "skill_") -> "List[SkillTool]":
-        """Returns each runnable skill as a tool: name, description, schema of the arguments, and a callable.
+    def tools(self, prefix: str = "skill_", names: Optional[Iterable[str]] = None) -> "List[SkillTool]":
+        """Returns each runnable skill as a tool: name, description, schema of the arguments, and a callable. ``names`` selects skills;
+        without it, there are at most 200 tools.
 
         >>> [(tool.name, tool.skill) for tool in skills.tools()]
         [('skill_double', 'double')]
         """
+        wanted = None if names is None else sorted(set(names))
         return [
             SkillTool(one["name"], one["skill"], one["description"], one["input_schema"], one["is_input"], self)
-            for one in json.loads(self._native.tools(prefix))
+            for one in json.loads(self._native.tools(prefix, wanted))
         ]
 
     def mount(self, guest: str = "/skills") -> Mount:
@@ -433,6 +455,12 @@ class Skills:
 
     def _act(self, action: str, **arguments: Any) -> Any:
         return self.call_action(action, {key: value for key, value in arguments.items() if value is not None}).data
+
+
+def _front_matter(text: str) -> "dict[str, Any]":
+    """Returns the front matter of a ``SKILL.md``. Raises :class:`SandliteError` if it has none."""
+    fields: "dict[str, Any]" = json.loads(_native.front_matter(text))
+    return fields
 
 
 def lint(path: PathLike, *, security: bool = False) -> "list[Finding]":

@@ -49,6 +49,15 @@ class VisibilityView:
         self.classifications: Optional[FrozenSet[str]] = None if classifications is None else frozenset(classifications)
         self.principals: Optional[FrozenSet[str]] = None if principals is None else frozenset(principals)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VisibilityView) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.classifications, self.principals))
+
+    def __repr__(self) -> str:
+        return f"VisibilityView({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
     def allows(self, policy: NodePolicy) -> bool:
         """Returns whether a node with this policy is visible. A node that lists principals is visible only to them."""
         if policy.principals:

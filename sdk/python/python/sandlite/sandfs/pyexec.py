@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import json
 from dataclasses import dataclass
 from typing import Any, Dict, Optional
@@ -50,20 +52,57 @@ print("\\0" + _json.dumps(_kept), end="")
 '''
 
 
+def _literals(given: Dict[str, Any]) -> str:
+    """Returns the names for code in the sandbox, as entries of a dictionary in Python."""
+    entries = []
+    for name, value in given.items():
+        own = str(getattr(value, "__name__", ""))
+        if callable(value) and vars(builtins).get(own) is value:
+            entries.append(f"{name!r}: __import__('builtins').{own}")
+            continue
+        try:
+            entries.append(f"{name!r}: __import__('json').loads({json.dumps(value)!r})")
+        except (TypeError, ValueError):
+            raise InvalidOperation(
+                f"cannot use {name!r} in the sandbox: expected data that JSON can represent, or one of Python's own functions"
+            ) from None
+    return ", ".join(entries)
+
+
+def _raised(line: str) -> InvalidOperation:
+    """Returns the exception for the last line of a traceback, which is also the one of Python that it names."""
+    named = vars(builtins).get(line.partition(":")[0])
+    if isinstance(named, type) and issubclass(named, Exception):
+        with contextlib.suppress(TypeError):
+            both: InvalidOperation = type(named.__name__, (InvalidOperation, named), {"__str__": lambda _: line})(line)
+            return both
+    return InvalidOperation(line)
+
+
 @dataclass
 class PythonExecutionResult:
-    """The output of code, and its global names as far as JSON can represent them."""
+    """The output of code, and its global names: ``vfs``, ``fs``, and those that JSON can represent."""
 
     stdout: str
     globals: Dict[str, Any]
 
 
 class PythonExecutor:
-    """Runs Python code in the sandbox of a :class:`VirtualFileSystem`. Names are not kept between runs."""
+    """Runs Python code in the sandbox of a :class:`VirtualFileSystem`. Names are not kept between runs.
 
-    def __init__(self, vfs: VirtualFileSystem, *, globals_template: Optional[Dict[str, Any]] = None) -> None:
+    The code has all of Python's own functions, but cannot call functions of this program: the names in ``builtins``,
+    ``globals_template`` and ``extra_globals`` are data that JSON can represent, or Python's own functions.
+    """
+
+    def __init__(
+        self,
+        vfs: VirtualFileSystem,
+        *,
+        builtins: Optional[Dict[str, Any]] = None,
+        globals_template: Optional[Dict[str, Any]] = None,
+    ) -> None:
         self.vfs = vfs
-        self._given = dict(globals_template or {})
+        self._given = {**(builtins or {}), **(globals_template or {})}
 
     def run(
         self,
@@ -73,18 +112,20 @@ class PythonExecutor:
         extra_globals: Optional[Dict[str, Any]] = None,
         view: Optional[VisibilityView] = None,
     ) -> PythonExecutionResult:
-        """Runs code. Raises :class:`InvalidOperation` with the last line of its traceback if it fails."""
-        given = json.dumps({**self._given, **(extra_globals or {})})
-        head = f"_given = __import__('json').loads({given!r})\n_code = {code!r}\n_name = {filename!r}\n"
+        """Runs code. Raises :class:`InvalidOperation` with the last line of its traceback if it fails; the exception is also an
+        instance of the class of Python that the line names.
+        """
+        given = _literals({**self._given, **(extra_globals or {})})
+        head = f"_given = {{{given}}}\n_code = {code!r}\n_name = {filename!r}\n"
         after = max((version.version for version in self.vfs.box.log(limit=1)), default=0)
         bound = self.vfs.box.with_policy(self.vfs._rules(view))
         result = bound.python(head + _PRELUDE, cwd=self.vfs.pwd(), echo=False)
         self.vfs._notice(after)
         if result.exit_code != 0:
             lines = result.stderr.strip().splitlines()
-            raise InvalidOperation(lines[-1] if lines else f"Python ended with exit code {result.exit_code}")
+            raise _raised(lines[-1] if lines else f"Python ended with exit code {result.exit_code}")
         printed, _, kept = result.stdout.rpartition("\0")
-        return PythonExecutionResult(printed, json.loads(kept or "{}"))
+        return PythonExecutionResult(printed, {"vfs": self.vfs, "fs": self.vfs, **json.loads(kept or "{}")})
 
 
 __all__ = ["PythonExecutionResult", "PythonExecutor"]

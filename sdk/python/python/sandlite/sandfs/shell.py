@@ -129,17 +129,16 @@ class SandboxShell:
         """Runs a command of the sandbox, in its bash."""
         line = shlex.join(words)
         if path is not None:
-            self._see(path)
+            if not self.vfs.exists(self._see(path)):
+                return CommandResult(stderr=f"[Errno 2] No such file or directory: {path!r}", exit_code=127)
             line = f"cd {shlex.quote(str(self.vfs._normalize(path)))} && {line}"
         result = self.vfs.run(line, view=self.view, env=self.env)
         return CommandResult(result.stdout, result.stderr, result.exit_code)
 
     def _see(self, path: str) -> str:
-        """Returns a path that is not hidden; sandfs reports a hidden one."""
-        target = self.vfs._normalize(path)
-        for part in (*reversed(target.parents), target):
-            if not self.view.allows(self.vfs._policy(part)):
-                raise InvalidOperation(f"Path {path} is hidden for this view")
+        """Returns a path that is not hidden; sandfs reports a hidden one. Policies are not inherited."""
+        if not self.view.allows(self.vfs._policy(self.vfs._normalize(path))):
+            raise InvalidOperation(f"Path {path} is hidden for this view")
         return path
 
     def _pwd(self, words: List[str]) -> str:
@@ -159,7 +158,7 @@ class SandboxShell:
                 text = "\n".join(f"{'d' if entry.is_dir else '-'} {entry.path}" for entry in entries)
             else:
                 text = "  ".join(f"{entry.name}/" if entry.is_dir else entry.name for entry in entries)
-            blocks.append(f"{path}:\n{text}" if len(paths) > 1 else text)
+            blocks += [f"{path}:", text] if len(paths) > 1 else [text]
         return "\n".join(filter(None, blocks))
 
     def _cat(self, words: List[str]) -> Union[CommandResult, str]:
@@ -190,8 +189,16 @@ class SandboxShell:
     def _write(self, words: List[str]) -> Optional[CommandResult]:
         if not words:
             return _wrong("write expects a target path")
-        text = " ".join(word for word in words[1:] if word not in ("--append", "--text"))
-        self.vfs.write_file(self._see(words[0]), text, append="--append" in words)
+        text: List[str] = []
+        rest, append = words[1:], False
+        while rest:
+            word = rest.pop(0)
+            # A text may be an option, and an option without a text is a text.
+            if word == "--append":
+                append = True
+            else:
+                text.append(rest.pop(0) if word == "--text" and rest else word)
+        self.vfs.write_file(self._see(words[0]), " ".join(text), append=append)
         return None
 
     def _append(self, words: List[str]) -> Optional[CommandResult]:
@@ -211,7 +218,7 @@ class SandboxShell:
             },
         )
         if not rest:
-            return _wrong("grep expects a pattern")
+            return _wrong("Missing pattern" if words not in ([], ["-r"]) else "grep expects a pattern")
         text = rest[0] if "regex" in options else re.escape(rest[0])
         pattern = re.compile(text, re.IGNORECASE if "ignore_case" in options else 0)
         found = []

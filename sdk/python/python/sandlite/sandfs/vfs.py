@@ -63,10 +63,22 @@ class VirtualNode:
         """Arbitrary data that the caller stores with the node."""
         return self._vfs._metadata.setdefault(self._path, {})
 
+    @metadata.setter
+    def metadata(self, metadata: Dict[str, object]) -> None:
+        self._vfs._metadata[self._path] = metadata
+
     @property
     def version(self) -> int:
         """The number of writes so far."""
         return self._vfs._versions.get(self._path, 0)
+
+    @property
+    def parent(self) -> "Optional[VirtualDirectory]":
+        """The directory that contains the node."""
+        return None if self._path == ROOT else VirtualDirectory(self._vfs, self._path.parent)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._path)!r})"
 
 
 class VirtualFile(VirtualNode):
@@ -76,9 +88,26 @@ class VirtualFile(VirtualNode):
         """Returns the content."""
         return self._vfs._content(self._path)
 
+    def set_provider(self, provider: ContentProvider) -> None:
+        """Makes a function provide the content at each read."""
+        self._vfs._providers[self._path] = provider
+
 
 class VirtualDirectory(VirtualNode):
     """A directory."""
+
+    @property
+    def children(self) -> "Dict[str, VirtualNode]":
+        """The nodes in the directory, by name."""
+        return {node.name: node for node in self._vfs._children(self._path)}
+
+    def iter_children(self, vfs: "Optional[VirtualFileSystem]" = None) -> "Iterator[VirtualNode]":
+        """Yields the nodes in the directory."""
+        return iter(self._vfs._children(self._path))
+
+    def get_child(self, name: str, vfs: "Optional[VirtualFileSystem]" = None) -> VirtualNode:
+        """Returns the node with a name, or raises :class:`NodeNotFound`."""
+        return self._vfs._resolve_node(self._path / name)
 
 
 @dataclass
@@ -90,6 +119,7 @@ class VFSSnapshot:
     policies: Dict[PurePosixPath, NodePolicy]
     metadata: Dict[PurePosixPath, Dict[str, object]]
     versions: Dict[PurePosixPath, int]
+    born: Dict[PurePosixPath, None]
     providers: Dict[PurePosixPath, ContentProvider]
     loaders: Dict[PurePosixPath, DirectoryProvider]
     storage: Dict[PurePosixPath, StorageAdapter]
@@ -125,6 +155,8 @@ class VirtualFileSystem:
         self._policies: Dict[PurePosixPath, NodePolicy] = {}
         self._metadata: Dict[PurePosixPath, Dict[str, object]] = {}
         self._versions: Dict[PurePosixPath, int] = {}
+        # Nodes in the order of their creation, in which walks and searches list them.
+        self._born: Dict[PurePosixPath, None] = {}
         self._providers: Dict[PurePosixPath, ContentProvider] = {}
         self._loaders: Dict[PurePosixPath, DirectoryProvider] = {}
         self._storage: Dict[PurePosixPath, StorageAdapter] = {}
@@ -150,9 +182,16 @@ class VirtualFileSystem:
                 self._loaders[directory] = loader
                 raise ProviderError(str(error)) from error
             for name, child in children.items():
-                self._provide(directory / name, child)
+                if not _translated(lambda path=str(directory / name): self.box.exists(path)):  # type: ignore[misc]
+                    self._provide(directory / name, child)
+
+    def _note(self, path: PurePosixPath) -> None:
+        """Remembers that a node and the directories above it exist."""
+        for one in (*reversed(path.parents), path):
+            self._born.setdefault(one)
 
     def _provide(self, path: PurePosixPath, node: ProvidedNode) -> None:
+        self._note(path)
         if node.kind == "file":
             _translated(lambda: self.box.write_file(str(path), node.content or ""))
             if node.content_provider is not None:
@@ -175,9 +214,17 @@ class VirtualFileSystem:
         self._load(target.parent)
         if target == ROOT:
             return VirtualDirectory(self, target)
-        if len(target.parts) > 1 and target.parts[1] in _FIXED:
-            raise NodeNotFound(f"{target} does not exist")
-        kind = _translated(lambda: self.box.stat(str(target))).kind
+        if target.parts[1] in _FIXED:
+            raise NodeNotFound(f"Child {target.parts[1]} not found in /")
+        try:
+            kind = _translated(lambda: self.box.stat(str(target))).kind
+        except (NodeNotFound, InvalidOperation) as error:
+            above = self._resolve_node(target.parent)
+            if not isinstance(above, VirtualDirectory):
+                raise InvalidOperation(f"{above.path()} is not a directory") from None
+            if isinstance(error, NodeNotFound):
+                raise NodeNotFound(f"Child {target.name} not found in {above.path()}") from None
+            raise
         return VirtualDirectory(self, target) if kind == "directory" else VirtualFile(self, target)
 
     def get_node(self, path: PathLike) -> VirtualNode:
@@ -208,7 +255,8 @@ class VirtualFileSystem:
     def _content(self, path: PurePosixPath) -> str:
         provider = self._providers.get(path)
         if provider is None:
-            return _translated(lambda: self.box.read_file(str(path)))
+            # A command can write any bytes; sandfs has only text.
+            return _translated(lambda: self.box.read_bytes(str(path))).decode(errors="ignore")
         try:
             return provider(NodeContext(path, self._metadata.get(path, {}), self))
         except Exception as error:
@@ -224,6 +272,11 @@ class VirtualFileSystem:
     def cwd(self) -> VirtualDirectory:
         """The working directory."""
         return VirtualDirectory(self, self._cwd)
+
+    @property
+    def root(self) -> VirtualDirectory:
+        """The root directory."""
+        return VirtualDirectory(self, ROOT)
 
     def cd(self, path: PathLike) -> str:
         """Changes the working directory and returns it."""
@@ -243,6 +296,12 @@ class VirtualFileSystem:
             listed.append(VirtualDirectory(self, path) if entry.kind == "directory" else VirtualFile(self, path))
         return sorted(listed, key=lambda node: (not isinstance(node, VirtualDirectory), node.name))
 
+    def _in_order(self, directory: PurePosixPath) -> List[VirtualNode]:
+        """Returns the nodes in a directory in the order of their creation; those that commands created come last."""
+        nodes = {node.path(): node for node in self._children(directory)}
+        known = [path for path in self._born if path in nodes]
+        return [nodes[path] for path in dict.fromkeys([*known, *nodes])]
+
     def ls(self, path: Optional[PathLike] = None, *, view: Optional[VisibilityView] = None) -> List[DirEntry]:
         """Lists a directory, directories first."""
         directory = self._directory(path)
@@ -256,6 +315,8 @@ class VirtualFileSystem:
     def read_file(self, path: PathLike) -> str:
         """Returns the content of a file."""
         node = self._resolve_node(path)
+        if node.path() == ROOT:
+            raise InvalidOperation("Cannot create file at root path")
         if not isinstance(node, VirtualFile):
             raise InvalidOperation(f"{node.path()} is not a file")
         self._may_read(node.path())
@@ -282,7 +343,7 @@ class VirtualFileSystem:
         top = self._resolve_node(self._cwd if path is None else path)
         yield top.path(), top
         if isinstance(top, VirtualDirectory):
-            for child in self._children(top.path()):
+            for child in self._in_order(top.path()):
                 yield from self.walk(child.path())
 
     def iter_files(
@@ -294,7 +355,7 @@ class VirtualFileSystem:
         if isinstance(top, VirtualFile):
             yield top.path(), top
             return
-        for child in self._children(top.path()):
+        for child in self._in_order(top.path()):
             if isinstance(child, VirtualFile):
                 yield child.path(), child
             elif recursive:
@@ -332,16 +393,17 @@ class VirtualFileSystem:
         if target == ROOT:
             return VirtualDirectory(self, ROOT)
         self._load(target.parent)
-        if not parents and not self.exists(target.parent):
-            raise NodeNotFound(f"{target.parent} does not exist")
+        if not parents:
+            self._resolve_node(target.parent)
         if self.exists(target):
             if not self.is_dir(target):
                 raise InvalidOperation(f"{target} is not a directory")
             if not exist_ok:
-                raise NodeExists(f"directory {target} already exists")
+                raise NodeExists(f"Directory {target} already exists")
         else:
             self._may_write(target.parent)
             _translated(lambda: self.box.mkdir(str(target)))
+            self._note(target)
         return VirtualDirectory(self, target)
 
     def write_file(
@@ -349,13 +411,18 @@ class VirtualFileSystem:
     ) -> VirtualFile:
         """Writes or appends to a file, creating missing parent directories. Versions count writes, from 1."""
         target = self._normalize(path)
-        if target == ROOT or self.is_dir(target):
+        if target == ROOT:
+            raise InvalidOperation("Cannot create file at root path")
+        if self.is_dir(target):
             raise InvalidOperation(f"{target} is not a file")
         self._load(target.parent)
+        above = next((above for above in target.parents if self.exists(above)), ROOT)
+        if not self.is_dir(above):
+            raise InvalidOperation(f"{above} is not a directory")
         self._may_write(target, append)
         before = self._versions.get(target, 0)
         if expected_version is not None and expected_version != before:
-            raise InvalidOperation(f"version mismatch for {target}: expected {expected_version}, current {before}")
+            raise InvalidOperation(f"Version mismatch for {target}: expected {expected_version}, current {before}")
         # A provider's content is replaced; appended data becomes the whole content.
         was_provided = self._providers.pop(target, None) is not None
         old = self._content(target) if append and not was_provided and self.exists(target) else ""
@@ -365,12 +432,13 @@ class VirtualFileSystem:
             try:
                 adapter.write(target.relative_to(prefix).as_posix(), old + data, version=before)
             except ValueError as error:
-                raise InvalidOperation(f"storage conflict for {target}") from error
+                raise InvalidOperation(f"Storage conflict for {target}") from error
         _translated(lambda: self.box.write_file(str(target), old + data))
         self._written(target, append, old + data)
         return VirtualFile(self, target)
 
     def _written(self, path: PurePosixPath, append: bool, content: str) -> None:
+        self._note(path)
         version = self._versions[path] = self._versions.get(path, 0) + 1
         for prefix, hook in self._write_hooks:
             if path.is_relative_to(prefix):
@@ -392,6 +460,7 @@ class VirtualFileSystem:
         self._may_write(target, append=True)
         if not self.exists(target):
             _translated(lambda: self.box.write_file(str(target), ""))
+            self._note(target)
         return VirtualFile(self, target)
 
     def remove(self, path: PathLike, *, recursive: bool = False) -> None:
@@ -399,13 +468,13 @@ class VirtualFileSystem:
         node = self._resolve_node(path)
         target = node.path()
         if target == ROOT:
-            raise InvalidOperation("cannot remove the root directory")
+            raise InvalidOperation("Cannot remove root directory")
         self._may_write(target)
         self._may_write(target.parent)
         if isinstance(node, VirtualDirectory):
             children = self._children(target)
             if children and not recursive:
-                raise InvalidOperation("directory not empty: pass recursive=True")
+                raise InvalidOperation("Directory not empty; pass recursive=True")
             for child in children:
                 self.remove(child.path(), recursive=True)
         _translated(lambda: self.box.remove(str(target)))
@@ -417,7 +486,7 @@ class VirtualFileSystem:
             self._tell(target, "delete", None)
 
     def _forget(self, path: PurePosixPath) -> None:
-        for kept in (self._policies, self._metadata, self._versions, self._providers, self._loaders):
+        for kept in (self._policies, self._metadata, self._versions, self._providers, self._loaders, self._born):
             kept.pop(path, None)
 
     # Providers and stores.
@@ -428,6 +497,7 @@ class VirtualFileSystem:
         """Creates a file whose content is provided by a function at each read."""
         target = self._normalize(path)
         _translated(lambda: self.box.write_file(str(target), ""))
+        self._note(target)
         self._providers[target] = provider
         self._metadata.setdefault(target, {}).update(metadata or {})
         return VirtualFile(self, target)
@@ -456,14 +526,16 @@ class VirtualFileSystem:
         """Replaces the content of a directory with the current content of its store."""
         prefix = self._normalize(path)
         if prefix not in self._storage:
-            raise InvalidOperation(f"no storage mount at {prefix}")
+            raise InvalidOperation(f"No storage mount at {prefix}")
         for child in self._children(prefix):
             for below, _ in list(self.walk(child.path())):
                 self._forget(below)
             _translated(lambda child=child: self.box.remove(str(child.path()), recursive=True))  # type: ignore[misc]
         entries = self._storage[prefix].list()
         _translated(lambda: self.box.write_files({str(prefix / name): entry.content for name, entry in entries.items()}))
-        self._versions.update({prefix / name: entry.version for name, entry in entries.items()})
+        for name, entry in entries.items():
+            self._note(prefix / name)
+            self._versions[prefix / name] = entry.version
 
     def _store_of(self, path: PurePosixPath) -> Optional[Tuple[PurePosixPath, StorageAdapter]]:
         found = [(prefix, adapter) for prefix, adapter in self._storage.items() if path.is_relative_to(prefix)]
@@ -502,6 +574,7 @@ class VirtualFileSystem:
             policies,
             metadata,
             dict(self._versions),
+            dict(self._born),
             dict(self._providers),
             dict(self._loaders),
             dict(self._storage),
@@ -513,7 +586,8 @@ class VirtualFileSystem:
         self._cwd = snapshot.cwd
         self._policies = {path: policy.copy() for path, policy in snapshot.policies.items()}
         self._metadata = {path: dict(kept) for path, kept in snapshot.metadata.items()}
-        self._versions, self._providers = dict(snapshot.versions), dict(snapshot.providers)
+        self._versions, self._born = dict(snapshot.versions), dict(snapshot.born)
+        self._providers = dict(snapshot.providers)
         self._loaders, self._storage = dict(snapshot.loaders), dict(snapshot.storage)
 
     def export_to_path(self, target: Union[str, "os.PathLike[str]"], *, source: Optional[PathLike] = None) -> Path:
@@ -573,7 +647,7 @@ class VirtualFileSystem:
                 if is_file:
                     self._tell(old, "delete", None)
             if event.type == "file" and event.kind in ("created", "modified", "renamed"):
-                self._written(path, False, self.box.read_file(str(path)))
+                self._written(path, False, self._content(path))
 
 
 __all__ = ["DirEntry", "VFSSnapshot", "VirtualDirectory", "VirtualFile", "VirtualFileSystem", "VirtualNode"]

@@ -426,7 +426,7 @@ class E2BSandbox(SandboxConnection):
         return EditResult(target, count, len(before), len(after))
 
     def close(self) -> None:
-        """Ends the sandbox; what is not saved is gone."""
+        """Ends the sandbox and discards unsaved files."""
         box, self._box, self._is_alive = self._box, None, False
         if box is not None:
             box.close()

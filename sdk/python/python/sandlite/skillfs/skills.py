@@ -5,23 +5,33 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass
 from html import escape
-from typing import Optional
+from typing import Any, Mapping, Optional
 
+from ..errors import SandliteError
+from ..skills import _front_matter
 from .sandboxes import SandboxConnection
 
-__all__ = ["SkillCatalog", "SkillMetadata"]
+__all__ = ["SkillCatalog", "SkillMetadata", "SkillParseError", "parse_yaml_frontmatter"]
 
 DEFAULT_SKILL_DIRS = ("src/skills", "src/servers")
 
 
 @dataclass
 class SkillMetadata:
-    """What the front matter of a ``SKILL.md`` says."""
+    """The front matter of a ``SKILL.md``."""
 
     name: str
     description: str
     location: str
     short_description: Optional[str] = None
+
+
+class SkillParseError(Exception):
+    """The front matter of a ``SKILL.md`` is not what it should be."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
 
 
 class SkillCatalog:
@@ -93,18 +103,32 @@ class SkillCatalog:
 
 
 def _metadata(text: str, path: str) -> Optional[SkillMetadata]:
-    """The front matter: ``name``, ``description`` and ``metadata.short-description``, on a line each."""
-    lines = text.splitlines()
-    if not lines or lines[0].strip() != "---":
+    try:
+        return _described(_front_matter(text), path)
+    except SandliteError:
         return None
-    found: "dict[str, str]" = {}
-    for line in lines[1:]:
-        if line.strip() == "---":
-            break
-        key, colon, value = line.partition(":")
-        if colon and value.strip():
-            found[key.strip()] = value.strip().strip("\"'")
-    name, description = found.get("name"), found.get("description")
-    if not name or not description:
+
+
+def parse_yaml_frontmatter(yaml_content: str, path: str) -> Optional[SkillMetadata]:
+    """The front matter without its delimiters; ``None`` if it lacks a name or a description.
+
+    >>> parse_yaml_frontmatter("name: counter\\ndescription: Counts words.", "SKILL.md").name
+    'counter'
+    """
+    try:
+        return _described(_front_matter(f"---\n{yaml_content}\n---\n"), path)
+    except SandliteError as error:
+        raise SkillParseError(path, str(error)) from error
+
+
+def _described(fields: "Mapping[str, Any]", path: str) -> Optional[SkillMetadata]:
+    """``name``, ``description`` and ``metadata.short-description``."""
+    name, description = _text(fields.get("name")), _text(fields.get("description"))
+    if name is None or description is None:
         return None
-    return SkillMetadata(name, description, path, found.get("short-description"))
+    more = fields.get("metadata")
+    return SkillMetadata(name, description, path, _text(more.get("short-description")) if isinstance(more, Mapping) else None)
+
+
+def _text(value: Any) -> Optional[str]:
+    return None if value is None or isinstance(value, (list, dict)) else str(value).strip() or None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Protocol, Sequence, runtime_checkable
 
-__all__ = ["AgentResult", "AgentRunner", "RunnerProvider", "ToolHandler"]
+__all__ = ["AgentResult", "AgentRunner", "RunnerProvider", "RunnerType", "ToolHandler"]
 
 #: A tool's function: it takes the model's arguments by name. A mapping with ``error`` is an error for the model.
 ToolHandler = Callable[..., Any]
@@ -72,3 +72,15 @@ class RunnerProvider(ABC):
         output_schema: "Optional[Mapping[str, Any]]" = None,
     ) -> AgentRunner:
         """Makes a runner."""
+
+
+@runtime_checkable
+class RunnerType(Protocol):
+    """What a class for sub-runners has: it is made with ``sandbox`` and ``provider``."""
+
+    name: str
+    description: str
+
+    async def run(self, task: str) -> AgentResult:
+        """Works on a task until the model is done."""
+        ...

@@ -12,7 +12,7 @@ from ..._records import Answer
 from ..._sandbox import Sandbox
 from .base import AgentResult, AgentRunner, RunnerProvider, ToolHandler
 
-__all__ = ["AnthropicProvider", "ModelAgentRunner", "ModelProvider"]
+__all__ = ["AnthropicAgentRunner", "AnthropicProvider", "ModelAgentRunner", "ModelProvider"]
 
 
 class ModelAgentRunner(AgentRunner):
@@ -63,6 +63,25 @@ class ModelAgentRunner(AgentRunner):
             {"turns_used": outcome.turns, "tools_called": called, "usage": outcome.usage},
             messages,
         )
+
+
+class AnthropicAgentRunner(ModelAgentRunner):
+    """The loop for a model of Anthropic, through a client of the package ``anthropic``."""
+
+    def __init__(
+        self,
+        client: Any,
+        model: str,
+        system_prompt: str,
+        tools: "Sequence[Mapping[str, Any]]",
+        tool_handlers: "Mapping[str, ToolHandler]",
+        max_turns: int = 50,
+        max_tokens: int = 4096,
+        output_schema: "Optional[Mapping[str, Any]]" = None,
+    ) -> None:
+        provider = runner.AnthropicProvider(model, client=client)
+        super().__init__(provider, system_prompt, tools, tool_handlers, max_turns, output_schema, max_tokens)
+        self.client, self.model, self.max_tokens, self.output_schema = client, model, max_tokens, output_schema
 
 
 def _tool(schema: "Mapping[str, Any]", handler: Optional[ToolHandler], called: "list[str]") -> runner.RunnerTool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from types import SimpleNamespace
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Protocol, Sequence, runtime_checkable
 
 from ..sandboxes import SandboxConnection
 from ..skills import SkillCatalog
-from .base import ToolHandler
+from .base import RunnerProvider, ToolHandler
 
 __all__ = [
     "TOOL_REGISTRY",
+    "ToolModule",
     "build_handlers",
     "create_load_skill_tool",
+    "create_subrunner_tool",
     "edit_file",
     "get_schemas",
     "glob",
@@ -31,7 +33,7 @@ def _said(rule: "Mapping[str, Any]", description: str) -> "dict[str, Any]":
 
 
 def _guarded(work: "Callable[..., dict[str, Any]]", **empty: Any) -> ToolHandler:
-    """The same function, with what goes wrong as ``error``. Arguments that nobody knows are ignored."""
+    """Returns the function with exceptions as ``error``. Unknown arguments are ignored."""
     import inspect
 
     known = set(inspect.signature(work).parameters)
@@ -249,3 +251,30 @@ def create_load_skill_tool(catalog: SkillCatalog) -> "tuple[dict[str, Any], Tool
         }
 
     return schema, load
+
+
+@runtime_checkable
+class ToolModule(Protocol):
+    """What each tool of :data:`TOOL_REGISTRY` has."""
+
+    SCHEMA: "dict[str, Any]"
+
+    def build_handler(self, sandbox: SandboxConnection) -> ToolHandler:
+        """Makes the function of the tool for a sandbox."""
+        ...
+
+
+def create_subrunner_tool(
+    sandbox: SandboxConnection,
+    provider: RunnerProvider,
+    available_runners: "Mapping[str, Any]",
+    extra_tools: "Optional[Sequence[Mapping[str, Any]]]" = None,
+    extra_handlers: "Optional[Mapping[str, ToolHandler]]" = None,
+) -> "tuple[dict[str, Any], ToolHandler]":
+    """The tool ``call_subrunner`` over some runners: its schema, and its function."""
+    from .types import MainRunner
+
+    runner = MainRunner("subrunners", "", "", sandbox, provider, subrunners=available_runners)
+    runner.subrunner_extra_tools.extend(dict(tool) for tool in extra_tools or ())
+    runner.subrunner_extra_handlers.update(extra_handlers or {})
+    return runner.tools[-1], runner.handlers["call_subrunner"]
