@@ -96,6 +96,8 @@ Examples:
   sandlite --db agent.db export snapshot.db       write a compact copy to share
   sandlite --server URL --key KEY bash -c ls      use a sandbox on a server
   sandlite --server https://box --ca ca.pem bash  use TLS with your own certificate authority
+
+`--server` comes first; `--server URL --help` lists the options that belong to it.
 ";
 
 /// Options that every verb accepts.
@@ -311,10 +313,10 @@ pub(crate) enum KvVerb {
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Examples:
-  sandlite history --since 2h --grep pytest   pytest runs of the last two hours
-  sandlite history show 12                    status, output and changes of run 12
-  sandlite history show 12 --html run.html    the same as an HTML page
-  sandlite --json history --limit 1000        JSON for programs")]
+  sandlite history --since 2h --grep pytest   list pytest runs of the last two hours
+  sandlite history show 12                    show run 12
+  sandlite history show 12 --html run.html    write the same as an HTML page
+  sandlite --json history --limit 1000        print JSON for programs")]
 pub(crate) struct History {
     /// Maximum number of runs to list
     #[arg(long, default_value_t = 20, value_name = "COUNT")]
@@ -344,7 +346,7 @@ pub(crate) enum HistoryVerb {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db export snapshot.db   files, keys and history, without deleted data
+  sandlite --db agent.db export snapshot.db   copy files, keys and history without deleted data
   sandlite --db twin.db import snapshot.db    continue from the snapshot elsewhere")]
 pub(crate) struct Export {
     /// The file to write, which must not exist
@@ -382,8 +384,8 @@ pub(crate) struct Fork {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db info                    size, counts, the last commands
-  sandlite --db agent.db info --html page.html   timeline, diffs, files and keys in a browser")]
+  sandlite --db agent.db info                    show size, counts and the last commands
+  sandlite --db agent.db info --html page.html   write the history and files as a page")]
 pub(crate) struct Info {
     /// Write an HTML page to FILE instead; - writes to standard output
     #[arg(long, value_name = "FILE")]
@@ -393,10 +395,10 @@ pub(crate) struct Info {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite presets                          all limits side by side
-  sandlite presets show strict              each limit with its reason
-  sandlite presets diff normal permissive   limits that differ
-  sandlite --preset ./mine.toml bash        custom limits: see docs/limits.md")]
+  sandlite presets                          show all limits side by side
+  sandlite presets show strict              show each limit with its reason
+  sandlite presets diff normal permissive   show the limits that differ
+  sandlite --preset ./mine.toml bash        set custom limits: see docs/limits.md")]
 pub(crate) struct Presets {
     #[command(subcommand)]
     pub(crate) verb: Option<PresetsVerb>,
@@ -424,7 +426,7 @@ pub(crate) enum PresetsVerb {
 #[command(after_help = "\
 Examples:
   sandlite guests                   list guests and whether they are compiled
-  sandlite guests add python-sci    NumPy, pandas, SciPy, scikit-learn, Matplotlib
+  sandlite guests add python-sci    install NumPy, pandas, SciPy, scikit-learn and Matplotlib
   sandlite python --python sci -c 'import pandas; print(pandas.__version__)'
   sandlite guests add ./count.wasm --as count
   sandlite bash --program count -c 'ls /bin | count'")]
@@ -469,7 +471,7 @@ pub(crate) enum GuestsVerb {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite bench --save before.json --svg chart.svg   takes half a minute
+  sandlite bench --save before.json --svg chart.svg   measure for half a minute
   sandlite bench --compare before.json                compare with the saved figures")]
 pub(crate) struct Bench {
     /// Measure for minutes instead of seconds
@@ -512,9 +514,9 @@ fn since(text: &str) -> anyhow::Result<i64> {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db mcp                         what an agent program starts: see docs/mcp.md
-  sandlite --db agent.db mcp --http 127.0.0.1:8808   over HTTP, with a key that is printed once
-  sandlite --db agent.db mcp --tools bash,read_file  two tools and no others")]
+  sandlite --db agent.db mcp                         for an agent program: see docs/mcp.md
+  sandlite --db agent.db mcp --http 127.0.0.1:8808   serve HTTP and print a new key
+  sandlite --db agent.db mcp --tools bash,read_file  offer only two tools")]
 pub(crate) struct Mcp {
     /// Serve HTTP on this address, such as 127.0.0.1:8808, instead of using standard input and output
     #[arg(long, value_name = "ADDRESS")]
@@ -537,7 +539,7 @@ pub(crate) struct Mcp {
     /// Give the sandbox the tools of other MCP servers, from a file with {"mcpServers": {…}}
     #[arg(long, value_name = "FILE.json")]
     pub(crate) mcp_servers: Option<PathBuf>,
-    /// Confirm what these MCP servers say now, so that tools which have changed are on again
+    /// Accept the current tool descriptions of these MCP servers, which re-enables changed tools
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
     pub(crate) mcp_confirm: Vec<String>,
     /// Offer only these tools, separated by commas [default: all]

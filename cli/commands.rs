@@ -45,6 +45,9 @@ use crate::engine;
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
+pub(crate) use fs::usage;
+pub(crate) use pip::wheels;
+
 /// The default sandbox file.
 const DEFAULT_DATABASE: &str = "sandlite.db";
 
@@ -54,8 +57,14 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     if let Some(server) = &args.server {
         return crate::remote::run(server, global, &args.verb, printer);
     }
+    local(global, &args.verb, printer)
+}
+
+/// Runs a verb on this machine.
+pub(crate) fn local(global: &Global, verb: &Verb, printer: &Printer) -> anyhow::Result<Code> {
     refuse_missing_directory(global)?;
-    match &args.verb {
+    refuse_lost_restrictions(global, verb)?;
+    match verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
         Verb::Python(python) => python::run(global, python, printer),
         Verb::Wasm(wasm) => wasm::run(global, wasm, printer),
@@ -104,7 +113,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
     }
 }
 
-/// A path of the sandbox; one that does not begin with a slash is below its working directory.
+/// Returns a path of the sandbox; one that does not begin with a slash is below its working directory.
 pub(crate) fn guest_path(path: &str) -> String {
     fs::guest(path)
 }
@@ -123,6 +132,21 @@ fn refuse_missing_directory(global: &Global) -> anyhow::Result<()> {
             Err(Hinted::error(format!("cannot use `{}`: its directory does not exist", path.display()), hint))
         }
         _ => Ok(()),
+    }
+}
+
+// Where a policy or a view would not apply, naming one is an error.
+fn refuse_lost_restrictions(global: &Global, verb: &Verb) -> anyhow::Result<()> {
+    let (what, hint) = match verb {
+        Verb::Wasm(wasm) if !wasm.dir.is_empty() => ("`wasm --dir`", "mount the directory with `--mount` instead"),
+        #[cfg(feature = "mcp")]
+        Verb::Serve(_) => ("`serve`", "each sandbox has its own policy, and each key its own view: `keys create --view`"),
+        _ => return Ok(()),
+    };
+    let given = [("--policy", global.policy.is_some()), ("--view", global.view.is_some())];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Hinted::error(format!("cannot apply `{option}` to {what}"), hint)),
+        None => Ok(()),
     }
 }
 
@@ -271,7 +295,7 @@ fn write_page(path: &Path, printer: &Printer, draw: impl FnOnce(&mut dyn Write) 
     Ok(Code::Success)
 }
 
-/// Returns our standard output.
+/// Our standard output, as a writer.
 struct Printed<'a>(&'a Printer);
 
 impl Write for Printed<'_> {

@@ -71,7 +71,7 @@ pub(crate) fn with_shipped(builder: HostBuilder) -> HostBuilder {
     }
 }
 
-// Next to the program, where `cargo xtask dist` puts them. They are native code, so they are used only if nobody but the
+// Next to the program, where `cargo xtask dist` puts them. They are native code, so they are used only if no one but the
 // program's owner can have written them.
 fn shipped(program: &Path) -> Option<PathBuf> {
     let directory = program.parent()?.join(BESIDE);
@@ -101,7 +101,7 @@ mod tests {
 
     // T-SUP-02.
     #[test]
-    fn guests_beside_the_program_count_only_where_nobody_else_can_write() {
+    fn guests_beside_the_program_are_used_only_if_no_one_else_can_write_there() {
         let place = tempfile::tempdir().unwrap();
         let (program, directory) = (place.path().join("sandlite"), place.path().join(BESIDE));
         fs::write(&program, "").unwrap();

@@ -2,10 +2,10 @@
 //!
 //! Unread input stays where it is: type-ahead belongs to the next reader of the terminal.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,12 +31,35 @@ pub(crate) fn feed(command: Command, file: Option<&Path>) -> anyhow::Result<Comm
         Some(path) => open(path).with_context(|| format!("cannot read `{}`", path.display()))?,
         None => File::from(io::stdin().as_fd().try_clone_to_owned()?),
     };
-    let kind = source.metadata()?.file_type();
+    let metadata = source.metadata()?;
+    let kind = metadata.file_type();
     Ok(match () {
         () if source.is_terminal() => typed(command, source),
+        // It stays the null device: with an empty pipe, `rg PATTERN` would search the pipe instead of the directory.
+        () if is_null(&metadata) => command,
         () if kind.is_file() || kind.is_char_device() => poured(command, source),
         () => copied(command, source),
     })
+}
+
+fn is_null(source: &Metadata) -> bool {
+    source.file_type().is_char_device() && Path::new("/dev/null").metadata().is_ok_and(|null| null.rdev() == source.rdev())
+}
+
+/// Maximum size of input that must be known before a command starts.
+const WHOLE_MAX: ByteSize = ByteSize(8 << 20);
+
+/// Sets the command's input to all of our own standard input, which is read to its end first; that of a terminal is empty.
+pub(crate) fn whole(command: Command) -> anyhow::Result<Command> {
+    if is_typed() {
+        return Ok(command);
+    }
+    Ok(command.stdin(bounded(io::stdin().lock(), WHOLE_MAX, "standard input")?))
+}
+
+/// Returns whether our standard input is a terminal.
+pub(crate) fn is_typed() -> bool {
+    io::stdin().is_terminal()
 }
 
 /// Opens a regular file on this machine, whose content is read while it is stored.

@@ -110,6 +110,7 @@ fn cards(summary: &Summary) -> String {
     let mut cards = String::from("<div class=\"cards\">\n");
     let budget = |used: u64, allowed: u64| format!("{} of {}", time::size(used), time::size(allowed));
     cards += &card(summary.runs.to_string(), "runs", budget(summary.history_used, summary.history_allowed));
+    cards += &card(summary.versions.to_string(), "versions", budget(summary.past_used, summary.past_allowed));
     cards += &card(summary.files.to_string(), "files", format!("{} directories", summary.directories));
     cards += &card(summary.keys.to_string(), "keys", budget(summary.keys_used, summary.keys_allowed));
     cards += &card(time::size(summary.disk_used), "in files", format!("{used} % of {}", time::size(summary.disk_allowed)));

@@ -4,8 +4,13 @@
 
 mod files;
 mod http;
+#[cfg(feature = "mcp")]
+mod keys;
+mod packages;
 mod skills;
 mod tls;
+mod versions;
+mod whole;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -13,18 +18,27 @@ use std::path::Path;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use runtime::actions::Action;
 use runtime::{Cancel, Stream};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Bash, Diff, Global, History, HistoryVerb, Kv, KvVerb, Python, RunOptions, Server, Verb};
+use crate::args::{
+    Bash, Changes, Git, GitVerb, Global, History, HistoryVerb, Kv, KvVerb, PolicyArgs, PolicyVerb, Python, RunOptions, Server,
+    Verb,
+};
 use crate::exit::{Code, SIGPIPE};
 use crate::printer::{Hinted, Printer};
 use http::{Http, Refused, escaped};
+
+/// Most rows of a page of the history.
+const MOST_ROWS: usize = 200;
 
 /// The sandbox that a command line names.
 struct Remote<'a> {
     http: Http,
     named: &'a str,
+    /// The version to use instead of the current state.
+    at: Option<&'a str>,
     printer: &'a Printer,
 }
 
@@ -32,10 +46,11 @@ struct Remote<'a> {
 pub(crate) fn run(server: &Server, global: &Global, verb: &Verb, printer: &Printer) -> anyhow::Result<Code> {
     let key = server.key.clone().or_else(|| std::env::var("SANDLITE_KEY").ok()).filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| Hinted::error("no API key given", "pass one with `--key` or in SANDLITE_KEY"))?;
-    refuse(global)?;
-    let remote = Remote { http: Http::new(&server.url, key, server.ca.as_deref())?, named: &server.sandbox, printer };
+    refuse(global, verb)?;
+    let http = Http::new(&server.url, key, server.ca.as_deref())?;
+    let remote = Remote { http, named: &server.sandbox, at: global.at.as_deref(), printer };
     remote.run(global, verb).or_else(|error| match error.downcast_ref::<Refused>() {
-        // Something that is missing, or that somebody else changed, is a negative result.
+        // A missing resource, or a conflicting change, is a negative result.
         Some(Refused { status: 404 | 409 | 412, .. }) => {
             printer.error(&error);
             Ok(Code::Failure)
@@ -44,8 +59,10 @@ pub(crate) fn run(server: &Server, global: &Global, verb: &Verb, printer: &Print
     })
 }
 
-fn refuse(global: &Global) -> anyhow::Result<()> {
-    let given = [("--db", global.db.is_some()), ("--policy", global.policy.is_some()), ("--view", global.view.is_some())];
+fn refuse(global: &Global, verb: &Verb) -> anyhow::Result<()> {
+    // A new key has a view of its own.
+    let is_view = global.view.is_some() && !matches!(verb, Verb::Keys(_));
+    let given = [("--db", global.db.is_some()), ("--policy", global.policy.is_some()), ("--view", is_view)];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
             Err(Hinted::error(format!("`{option}` has no meaning on a server"), "leave it out, or leave out `--server`"))
@@ -54,33 +71,16 @@ fn refuse(global: &Global) -> anyhow::Result<()> {
     }
 }
 
-/// A field as text; nothing if it is missing.
+fn no_version() -> anyhow::Error {
+    Hinted::error(
+        "`--at` does not work with this verb on a server",
+        "leave it out, or name the version in the verb's own arguments",
+    )
+}
+
+/// Returns a field as text; nothing if it is missing.
 fn text<'a>(row: &'a Value, name: &str) -> &'a str {
     row[name].as_str().unwrap_or_default()
-}
-
-fn stat_line(file: &Value) -> String {
-    let lines = match (file["added"].as_u64(), file["removed"].as_u64()) {
-        (Some(added), Some(removed)) => format!("  +{added} -{removed}"),
-        _ => String::new(),
-    };
-    format!("{} {}{lines}", text(file, "mark"), text(file, "path"))
-}
-
-fn version_line(row: &Value) -> String {
-    let name = row["run"].as_i64().map_or_else(|| format!("v{}", row["version"]), |run| run.to_string());
-    let listed = |field: &str| row[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>();
-    let labels: String = listed("checkpoints").iter().map(|label| format!(" [{label}]")).collect();
-    let what = Some(text(row, "command")).filter(|command| !command.is_empty()).unwrap_or_else(|| text(row, "made_by"));
-    let paths = listed("changed").join(" ");
-    let stat: String =
-        row["stat"].as_array().into_iter().flatten().map(|file| format!("\n        {}", stat_line(file))).collect();
-    let paths = match stat.is_empty() {
-        true if paths.is_empty() => paths,
-        true => format!("\n        {paths}"),
-        false => stat,
-    };
-    format!("{name:>6}{labels}  {}{paths}", what.lines().next().unwrap_or_default())
 }
 
 impl Remote<'_> {
@@ -90,40 +90,62 @@ impl Remote<'_> {
             Verb::Python(args) => self.python(args),
             Verb::Fs(args) => files::run(self, global, &args.verb),
             Verb::Kv(args) => self.kv(args),
-            Verb::History(args) => self.history(args),
-            Verb::Log(args) => {
-                let path = args.path.as_deref().map(files::guest);
-                let arguments = json!({ "path": path, "limit": args.limit, "stat": args.stat, "digest": args.digest });
-                let found = self.act("log", &arguments)?;
-                self.lines(&found, &found["versions"], version_line)
+            Verb::Skill(_) | Verb::Pip(_) | Verb::Export(_) | Verb::Import(_) | Verb::Watch(_) if self.at.is_some() => {
+                Err(no_version())
             }
-            Verb::Diff(args) => self.diff(args),
-            Verb::Undo(args) => self.differences("undo", json!({ "runs": args.runs, "dry_run": args.dry_run }), Code::Success),
-            Verb::Restore(args) => {
-                let paths: Vec<String> = args.paths.iter().map(|path| files::guest(path)).collect();
-                let arguments = json!({ "version": args.version, "paths": paths, "dry_run": args.dry_run });
-                self.differences("restore", arguments, Code::Success)
-            }
-            Verb::Checkpoint(args) => {
-                let made = self.act("checkpoint", &json!({ "name": args.name, "message": args.message }))?;
-                self.lines(&made, &json!([made]), |row| {
-                    format!("checkpoint {} names version {}", text(row, "name"), row["version"])
-                })
-            }
-            Verb::Checkpoints => {
-                let found = self.act("checkpoints", &json!({}))?;
-                self.lines(&found, &found["checkpoints"], |row| {
-                    format!("{:>6}  {}  {}", row["version"].to_string(), text(row, "name"), text(row, "message"))
-                        .trim_end()
-                        .to_owned()
-                })
-            }
+            Verb::History(args) => self.history(global, verb, args),
             Verb::Skill(args) => skills::run(self, &args.verb),
-            _ => Err(Hinted::error("this verb does not work on a server", "use it without `--server`, on the file of a sandbox")),
+            Verb::Pip(args) => packages::run(self, &args.verb),
+            Verb::Export(args) => whole::export(self, args),
+            Verb::Import(args) => whole::import(self, args),
+            Verb::Fork(args) => whole::fork(self, global, args),
+            Verb::Watch(args) => whole::watch(self, args),
+            #[cfg(feature = "mcp")]
+            Verb::Keys(args) => keys::run(self, &args.verb),
+            // These only read: they run here, on a copy.
+            Verb::Info(_)
+            | Verb::Apply(_)
+            | Verb::Git(Git { verb: GitVerb::Export(_) })
+            | Verb::Changes(Changes { patch: true, .. })
+            | Verb::Policy(PolicyArgs { verb: PolicyVerb::Show { .. } }) => whole::on_a_copy(self, global, verb),
+            Verb::Git(_) => Err(Hinted::error(
+                "`git import` does not work on a server",
+                "import into a file here, and send it: `--server URL import FILE`",
+            )),
+            Verb::Policy(_) => {
+                Err(Hinted::error("the policy of a sandbox on a server is set when it is created", "see POST /v1/sandboxes"))
+            }
+            Verb::Replay(_) => Err(Hinted::error(
+                "`replay` reads a file of this machine",
+                "export the sandbox and replay the file: `--server URL export copy.db`, then `sandlite replay copy.db`",
+            )),
+            _ => match versions::action(verb) {
+                Some((action, arguments)) => self.perform(action, &arguments),
+                None => versions::run(self, verb).unwrap_or_else(|| {
+                    Err(Hinted::error("this verb is about this machine, not about a server", "leave out `--server`"))
+                }),
+            },
         }
     }
 
-    /// The address of the sandbox, which is created by its name if it is missing.
+    /// Performs an action and prints its text, which is the same as for a file of this machine, or its data.
+    fn perform(&self, action: &str, arguments: &Value) -> anyhow::Result<Code> {
+        let kind = if self.printer.is_json() { "application/json" } else { "text/plain" };
+        let headers = [("Accept", kind), ("Content-Type", "application/json")];
+        let place = format!("{}/actions/{action}", self.sandbox()?);
+        let response =
+            self.http.send("POST", &place, &headers, given(&self.with_version(action, arguments)?).to_string().as_bytes())?;
+        let code = if response.is_negative { Code::Failure } else { Code::Success };
+        let bytes = response.bytes()?;
+        if self.printer.is_json() {
+            self.printer.json(&serde_json::from_slice(&bytes).context("invalid response of the server")?);
+        } else {
+            String::from_utf8_lossy(&bytes).lines().for_each(|line| self.printer.line(&self.printer.foreign(line)));
+        }
+        Ok(code)
+    }
+
+    /// Returns the address of the sandbox, which is created by its name if it is missing.
     fn sandbox(&self) -> anyhow::Result<String> {
         let found =
             self.http.json("GET", &format!("/v1/sandboxes?limit=1&name={}", escaped(self.named).replace('/', "%2F")), None)?;
@@ -143,11 +165,21 @@ impl Remote<'_> {
 
     /// Performs an action and returns its data.
     fn act(&self, action: &str, arguments: &Value) -> anyhow::Result<Value> {
-        let mut arguments = arguments.clone();
-        if let Some(fields) = arguments.as_object_mut() {
-            fields.retain(|_, value| !value.is_null());
-        }
+        let arguments = given(&self.with_version(action, arguments)?);
         self.http.json("POST", &format!("{}/actions/{action}", self.sandbox()?), Some(&arguments))
+    }
+
+    // Adds `--at` to the arguments of an action. One that has no versions would show or change the current state.
+    fn with_version(&self, action: &str, arguments: &Value) -> anyhow::Result<Value> {
+        let mut arguments = arguments.clone();
+        if let Some(at) = self.at {
+            let has_versions = |action: &Action| (action.input)()["properties"]["at"].is_object();
+            if !runtime::actions::find(action).is_some_and(has_versions) {
+                return Err(no_version());
+            }
+            arguments["at"] = json!(at);
+        }
+        Ok(arguments)
     }
 
     /// Prints rows, or the whole as JSON.
@@ -207,7 +239,7 @@ impl Remote<'_> {
         let mut out = self.printer.pass_on(Stream::Stdout, options.raw, cancel.clone());
         let mut err = self.printer.pass_on(Stream::Stderr, options.raw, cancel.clone());
         let headers = [("Accept", "text/event-stream"), ("Content-Type", "application/json")];
-        let body = Value::Object(arguments).to_string();
+        let body = self.with_version(action, &Value::Object(arguments))?.to_string();
         let mut code = None;
         let response = self.http.send("POST", &format!("{}/actions/{action}", self.sandbox()?), &headers, body.as_bytes())?;
         let ended = response.events(|kind, data| {
@@ -271,59 +303,52 @@ impl Remote<'_> {
         }
     }
 
-    fn history(&self, args: &History) -> anyhow::Result<Code> {
-        let one = match &args.verb {
-            Some(HistoryVerb::Show { html: Some(_), .. }) => {
-                return Err(Hinted::error(
-                    "`--html` does not work on a server",
-                    "the server's console shows runs at its address",
-                ));
+    fn history(&self, global: &Global, verb: &Verb, args: &History) -> anyhow::Result<Code> {
+        match &args.verb {
+            Some(HistoryVerb::Show { html: Some(_), .. }) => return whole::on_a_copy(self, global, verb),
+            Some(HistoryVerb::Show { run, .. }) => return self.perform("history", &json!({ "run": run })),
+            None => {}
+        }
+        let (mut before, mut runs, mut notes) = (None::<i64>, Vec::new(), json!([]));
+        while runs.len() < args.limit {
+            let page = (args.limit - runs.len()).min(MOST_ROWS);
+            let found = self.act("history", &json!({ "limit": page, "grep": args.grep, "before": before }))?;
+            let rows = found["runs"].as_array().cloned().unwrap_or_default();
+            let is_young = |row: &Value| {
+                let started = row["started_ms"].as_i64().unwrap_or(0).saturating_mul(1_000_000);
+                args.since.is_none_or(|since| started >= since)
+            };
+            let young = rows.iter().filter(|row| is_young(row)).count();
+            notes = found["notes"].clone();
+            before = rows.last().and_then(|row| row["run"].as_i64());
+            let is_last = rows.is_empty() || young < rows.len();
+            runs.extend(rows.into_iter().take(young));
+            if is_last || before.is_none() {
+                break;
             }
-            Some(HistoryVerb::Show { run, .. }) => Some(*run),
-            None => None,
-        };
-        let found = self.act("history", &json!({ "limit": args.limit, "grep": args.grep, "run": one }))?;
-        self.lines(&found, &found["runs"], |row| {
+        }
+        let code = if runs.is_empty() { Code::Failure } else { Code::Success };
+        self.lines(&json!({ "runs": runs, "notes": notes }), &json!(runs), |row| {
             let end = [text(row, "limit"), text(row, "error")].into_iter().find(|end| !end.is_empty()).map(str::to_owned);
             let end = end.or_else(|| row["exit_code"].as_i64().map(|code| format!("exit code {code}")));
             let end = end.unwrap_or_else(|| text(row, "status").to_owned());
-            let output = [text(row, "stdout"), text(row, "stderr")].concat();
-            format!(
-                "{:>6} {}: {} [{end}]\n{output}",
-                row["run"].to_string(),
-                text(row, "name"),
-                text(row, "command").replace('\n', " ⏎ ")
-            )
-        })
-    }
-
-    fn diff(&self, args: &Diff) -> anyhow::Result<Code> {
-        let to = args.rest.first().filter(|word| !word.starts_with(['/', '.']));
-        let paths: Vec<String> = args.rest.iter().skip(usize::from(to.is_some())).map(|path| files::guest(path)).collect();
-        let names_only = args.name_only || args.stat;
-        let arguments = json!({ "from": args.from, "to": to, "paths": paths, "names_only": names_only });
-        self.differences("diff", arguments, Code::Failure)
-    }
-
-    // `differ` is the exit code if there is a difference.
-    fn differences(&self, action: &str, arguments: Value, differ: Code) -> anyhow::Result<Code> {
-        let found = self.act(action, &arguments)?;
-        let patch = text(&found, "patch");
-        let rows = if patch.is_empty() { found["files"].clone() } else { json!([patch]) };
-        self.lines(&found, &rows, |row| match row.as_str() {
-            Some(patch) => patch.to_owned(),
-            None => {
-                let mark = match text(row, "kind") {
-                    "added" => 'A',
-                    "deleted" => 'D',
-                    "mode" => 'm',
-                    _ => 'M',
-                };
-                format!("{mark} {}", text(row, "path"))
-            }
+            let command = text(row, "command").replace('\n', " ⏎ ");
+            format!("{:>6} {}: {command} [{end}]", row["run"].to_string(), text(row, "name"))
         })?;
-        Ok(if found["total"].as_u64().unwrap_or(0) == 0 { Code::Success } else { differ })
+        if runs.is_empty() && !self.printer.is_json() {
+            self.printer.line(if args.since.is_some() || args.grep.is_some() { "no matching runs" } else { "no runs yet" });
+        }
+        Ok(code)
     }
+}
+
+// The arguments that are given: null is not the same as absent.
+fn given(arguments: &Value) -> Value {
+    let mut arguments = arguments.clone();
+    if let Some(fields) = arguments.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    arguments
 }
 
 fn code_of(ran: &Value) -> Code {

@@ -49,6 +49,15 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
+/// Formats a count as `1 file` or `3 files`.
+pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    match (number.try_into().unwrap_or(u64::MAX), noun.strip_suffix("ry")) {
+        (1, _) => format!("1 {noun}"),
+        (number, Some(stem)) => format!("{number} {stem}ries"),
+        (number, None) => format!("{number} {noun}s"),
+    }
+}
+
 /// Formats a number of bytes as `712 B`, `4.0 KB` or `1.2 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     let units = ["KB", "MB", "GB", "TB"];

@@ -7,10 +7,10 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db fs put ./src /work      a whole directory goes in
-  sandlite --db agent.db fs get /work/out.csv    a file comes out
-  sandlite --db agent.db fs find --name '*.py'   what there is
-  sandlite --db agent.db fs cat notes.txt        /home/user/notes.txt
+  sandlite --db agent.db fs put ./src /work      copy a directory in
+  sandlite --db agent.db fs get /work/out.csv    copy a file out
+  sandlite --db agent.db fs find --name '*.py'   list the Python files
+  sandlite --db agent.db fs cat notes.txt        print /home/user/notes.txt
 
 Paths that do not begin with / are below /home/user, where commands start.")]
 pub(crate) struct Files {
@@ -25,7 +25,7 @@ pub(crate) enum FilesVerb {
         /// Show type, permissions, size and time of each entry
         #[arg(short)]
         long: bool,
-        /// The directory
+        /// The directory [default: /home/user]
         #[arg(default_value = ".", hide_default_value = true)]
         path: String,
     },
@@ -91,12 +91,12 @@ pub(crate) enum FilesVerb {
     /// Count the bytes and files below a directory
     Du {
         /// The directory
-        #[arg(default_value = "/", hide_default_value = true)]
+        #[arg(default_value = "/")]
         path: String,
     },
     /// Draw the tree below a directory
     Tree {
-        /// The directory
+        /// The directory [default: /home/user]
         #[arg(default_value = ".", hide_default_value = true)]
         path: String,
     },
@@ -104,7 +104,7 @@ pub(crate) enum FilesVerb {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Find {
-    /// The directory to start in
+    /// The directory to start in [default: /home/user]
     #[arg(default_value = ".", hide_default_value = true)]
     pub(crate) path: String,
     /// List only names that match this pattern: * any text, ? one character

@@ -7,9 +7,9 @@ use clap::{Args as ClapArgs, Subcommand};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db git export ./work --path /src    a repository with the files of /src
-  sandlite --db agent.db git export agent.bundle          one file: `git clone agent.bundle`
-  sandlite --db agent.db git import ~/project             its commits as versions of the sandbox")]
+  sandlite --db agent.db git export ./work --path /src   create a repository of /src
+  sandlite --db agent.db git export agent.bundle         create one file for `git clone`
+  sandlite --db agent.db git import ~/project            import its commits as versions")]
 pub(crate) struct Git {
     #[command(subcommand)]
     pub(crate) verb: GitVerb,

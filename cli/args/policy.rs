@@ -1,5 +1,6 @@
 //! The arguments for access control: `--policy`, `--view`, `policy` and `watch`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -37,6 +38,13 @@ pub(crate) struct View {
     pub(crate) labels: Vec<String>,
 }
 
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.principal)?;
+        if self.labels.is_empty() { Ok(()) } else { write!(f, ":{}", self.labels.join(",")) }
+    }
+}
+
 impl FromStr for View {
     type Err = &'static str;
 
@@ -53,9 +61,9 @@ impl FromStr for View {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db policy set rules.toml   from now on, for every command and every tool
-  sandlite --db agent.db policy show             the rules, as a policy file
-  sandlite --db agent.db policy clear            no rules")]
+  sandlite --db agent.db policy set rules.toml   apply the rules to all later commands and tools
+  sandlite --db agent.db policy show             print the rules as a policy file
+  sandlite --db agent.db policy clear            remove the rules")]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     pub(crate) verb: PolicyVerb,
@@ -95,13 +103,13 @@ impl PolicyVerb {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db watch                          each change from now on, until Ctrl-C
-  sandlite --db agent.db watch /src --json              one JSON object per line
-  sandlite --db agent.db watch --from HEAD~3 --once     what the last three versions changed")]
+  sandlite --db agent.db watch                        print each later change, until Ctrl-C
+  sandlite --db agent.db watch /src --json            print one JSON object per line
+  sandlite --db agent.db watch --from HEAD~3 --once   print those of the last three versions")]
 pub(crate) struct Watch {
     /// Print only changes of this path and below it
     pub(crate) path: Option<String>,
-    /// Start after this version instead of the newest
+    /// Start after this version instead of the newest; 0 starts with the oldest
     #[arg(long, value_name = "VERSION")]
     pub(crate) from: Option<String>,
     /// Resume where this consumer stopped, and store its position
@@ -122,6 +130,7 @@ mod tests {
         assert_eq!(view("ann"), Ok(("ann".to_owned(), Vec::new())));
         assert_eq!(view("ann:a,b"), Ok(("ann".to_owned(), vec!["a".to_owned(), "b".to_owned()])));
         assert_eq!(view("ann:"), Ok(("ann".to_owned(), Vec::new())));
+        assert_eq!("ann:a,,b".parse::<View>().unwrap().to_string(), "ann:a,b");
         assert!(view("").is_err() && view(":a").is_err());
     }
 }

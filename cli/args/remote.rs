@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, Parser};
 
 use super::{Global, Verb};
 
-/// Uses a sandbox on a server: bash, python, fs, kv, history, log, diff, undo, restore, checkpoint, checkpoints and skill.
+/// Use a sandbox on a server, with every verb except those about this machine.
 #[derive(Debug, Parser)]
 #[command(name = "sandlite", version, max_term_width = 100, subcommand_required = true)]
 pub(super) struct RemoteArgs {
@@ -34,7 +34,7 @@ pub(crate) struct Server {
     pub(crate) sandbox: String,
 }
 
-/// Whether the words name a server. It comes first, because a script may have an option of the same name.
+/// Returns whether the words name a server. It comes first, because a script may have an option of the same name.
 pub(super) fn is_named(words: &[std::ffi::OsString]) -> bool {
     let first = words.get(1).and_then(|word| word.to_str());
     first.is_some_and(|word| word == "--server" || word.starts_with("--server="))

@@ -8,13 +8,13 @@ use runtime::{Builder, ByteSize, Mount, WallTime};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite bash -c 'ls -l /bin | head -n 3'                  in memory, nothing is kept
-  sandlite --db a.db bash --session work -c 'cd src; x=1'    later calls of it go on from here
-  sandlite bash --mount .:/src:overlay -c 'ls /src'          this directory, to be left as it is
-  sandlite bash --timeout 2s --memory 64MB < script.sh       a script of this machine
+  sandlite bash -c 'ls -l /bin | head -n 3'                  run in memory, store nothing
+  sandlite --db a.db bash --session work -c 'cd src; x=1'    keep the shell's state
+  sandlite bash --mount .:/src:overlay -c 'ls /src'          keep changes in the sandbox
+  sandlite bash --timeout 2s --memory 64MB < script.sh       run a script on this machine
 
-Without a command: interactive on a terminal, else a script from standard input.
-The exit code is the command's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
+Without a command, bash is interactive on a terminal and otherwise reads a script from standard input.
+Exit codes: the command's own; 124: out of time or compute; 137: out of memory; 125: Sandlite itself failed.")]
 pub(crate) struct Bash {
     /// The command line to run
     #[arg(short = 'c', value_name = "COMMAND")]
@@ -41,13 +41,13 @@ pub(crate) struct Bash {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite python -c 'print(6 * 7)'                       in memory, nothing is kept
-  sandlite --db agent.db python /work/report.py 2026      a script of the sandbox, with its argument
-  sandlite python --file data.csv:/data.csv < count.py    a script and a file of this machine
-  sandlite python -m json.tool < data.json                a module
+  sandlite python -c 'print(6 * 7)'                       run in memory, store nothing
+  sandlite --db agent.db python /work/report.py 2026      run a script in the sandbox
+  sandlite python --file data.csv:/data.csv < count.py    run a script and copy a file in
+  sandlite python -m json.tool < data.json                run a module
 
-Without code: interactive on a terminal, else a script from standard input.
-The exit code is Python's own; 124: time or compute ran out, 137: memory, 125: Sandlite itself failed.")]
+Without code, Python is interactive on a terminal and otherwise reads a script from standard input.
+Exit codes: Python's own; 124: out of time or compute; 137: out of memory; 125: Sandlite itself failed.")]
 pub(crate) struct Python {
     /// The code to run
     #[arg(short = 'c', value_name = "CODE", conflicts_with = "module")]
@@ -99,7 +99,7 @@ pub(crate) struct RunOptions {
     #[cfg(feature = "mcp")]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) mcp_servers: Option<PathBuf>,
-    /// Confirm the current descriptions of these MCP servers, which turns changed tools on again
+    /// Accept the current tool descriptions of these MCP servers, which re-enables changed tools
     #[cfg(feature = "mcp")]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
     pub(crate) mcp_confirm: Vec<String>,
@@ -124,7 +124,7 @@ pub(crate) struct RunOptions {
     /// Make the run repeatable: fixed clock, random bytes from this seed
     #[arg(long, value_name = "SEED")]
     pub(crate) deterministic: Option<u64>,
-    /// Record all inputs of the command for `sandlite replay`; standard input is then --stdin or empty
+    /// Record all inputs of the command for `sandlite replay`; standard input is read to its end first
     #[arg(long, conflicts_with = "mount")]
     pub(crate) record: bool,
     /// First fork the sandbox, or its version --at, into FILE, and run there

@@ -6,14 +6,16 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use server::Role;
 
+use super::View;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  sandlite serve --data ./data                          on 127.0.0.1:8080; prints the first key once
+  sandlite serve --data ./data            serve on 127.0.0.1:8080, print the first key once
   sandlite serve --data ./data --listen 0.0.0.0:80 --allow-host box.example
-  sandlite serve --data ./data --check                  print every setting, where it comes from and what it means
+  sandlite serve --data ./data --check    print every setting with its origin and meaning
 
-Every setting can also be given by environment: SANDLITE_LISTEN, SANDLITE_ALLOW_HOST, … See docs/server.md.")]
+Every setting can also be set by an environment variable: SANDLITE_LISTEN, SANDLITE_ALLOW_HOST, … See docs/server.md.")]
 pub(crate) struct Serve {
     /// Directory with the catalog, keys, skills and sandboxes, created if missing [default: $SANDLITE_DATA]
     #[arg(long, value_name = "DIR")]
@@ -88,15 +90,16 @@ pub(crate) struct CreateKey {
     #[arg(long, value_name = "ROLE")]
     pub(crate) role: Role,
     /// See sandboxes as this principal, NAME or NAME:LABEL,LABEL
-    #[arg(long, value_name = "VIEW")]
-    pub(crate) key_view: Option<String>,
+    // In place of the option of all verbs, which has the same name and type.
+    #[arg(long, alias = "key-view", value_name = "VIEW")]
+    pub(crate) view: Option<View>,
     /// Expire after this time, such as 24h
     #[arg(long, value_name = "TIME", value_parser = lifetime)]
     pub(crate) expires: Option<Duration>,
     /// Note what the key is for
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(crate) name: String,
-    /// Keep the key that standard input has, instead of a random one
+    /// Read the key from standard input instead of generating one
     #[arg(long)]
     pub(crate) from_stdin: bool,
 }

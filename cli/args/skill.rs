@@ -8,11 +8,11 @@ use skills::Template;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite skill new word-counter                             a skill that runs, to start from
-  sandlite skill lint word-counter --security                 every finding, with file, line and remedy
-  sandlite skill push word-counter                            keep it in the catalog
-  sandlite skill run word-counter --input '{\"text\": \"a b\"}'   JSON in, JSON out
-  sandlite skill add git:../skills//pdf@v2                    from a directory of a git repository")]
+  sandlite skill new word-counter                             create a working skill
+  sandlite skill lint word-counter --security                 check it, list every finding
+  sandlite skill push word-counter                            store it in the catalog
+  sandlite skill run word-counter --input '{\"text\": \"a b\"}'   run it on this input
+  sandlite skill add git:../skills//pdf@v2                    store skills of a repository")]
 pub(crate) struct Skill {
     /// Directory of the catalog, or a sandbox file that contains one [default: $SANDLITE_SKILLS, else the user's own]
     #[arg(long, global = true, value_name = "DIR")]

@@ -8,14 +8,14 @@ use runtime::{ByteSize, Mount, WallTime};
 use super::run::{Mounts, mounted};
 
 const REFERENCES: &str = "\
- A version is identified by the number of the run that created it, HEAD (the newest), HEAD~3 (three versions earlier),
+ A version is identified by the number of the run that created it, HEAD (the newest), HEAD~3 (three versions earlier), \
 a checkpoint, or a time: '@{2 hours ago}', '@{2026-01-31T12:00}'.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db log                    runs that changed something, newest first
-  sandlite --db agent.db log /src -n 5          the last five runs that changed /src")]
+  sandlite --db agent.db log             list the versions, newest first
+  sandlite --db agent.db log /src -n 5   list the last five that changed /src")]
 pub(crate) struct Log {
     /// List only versions that changed this path or a path below it
     pub(crate) path: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Diff {
     /// The older version
     pub(crate) from: String,
     /// The newer version (defaults to HEAD), then the paths to compare
-    #[arg(value_name = "[VERSION] [PATH]...")]
+    #[arg(value_name = "VERSION|PATH")]
     pub(crate) rest: Vec<String>,
     /// Print the number of added and removed lines per file
     #[arg(long, conflicts_with = "name_only")]
@@ -49,9 +49,9 @@ pub(crate) struct Diff {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db changes                                   all changes since the first run
-  sandlite --db agent.db changes before --patch > agent.patch      changes since a checkpoint, for `git apply`
-  sandlite --db agent.db changes --mount .:/src:overlay            changes that commands made to this directory")]
+  sandlite --db agent.db changes                                   show all changes
+  sandlite --db agent.db changes before --patch > agent.patch      for `git apply`
+  sandlite --db agent.db changes --mount .:/src:overlay            show those to this directory")]
 pub(crate) struct Changes {
     /// Show changes since this version [default: the mounted directories, else the state before the first run]
     #[arg(value_name = "VERSION")]
@@ -76,12 +76,12 @@ pub(crate) struct Changes {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db apply . --mount .:/src:overlay --dry-run     show what would change in this directory
-  sandlite --db agent.db apply . --mount .:/src:overlay               apply the changes
-  sandlite --db agent.db apply ./project --path /work --since before  apply the changes of /work since a checkpoint
+  sandlite --db agent.db apply . --mount .:/src:overlay --dry-run     show the changes
+  sandlite --db agent.db apply . --mount .:/src:overlay               apply them
+  sandlite --db agent.db apply ./out --path /work --since before      apply the changes of /work
 
-Either all changes are applied or none. A file that was also edited in the directory is a conflict: its name is printed and
-nothing is changed. Paths below .git, links that lead out of the directory and names of keys (.ssh, .aws) are skipped and listed.")]
+Either all changes are applied or none. A file that was also edited in the directory is a conflict: \
+its name is printed and nothing is changed. Paths below .git, links that lead out of the directory and names of keys (.ssh, .aws) are skipped and listed.")]
 pub(crate) struct Apply {
     /// The directory on this machine
     #[arg(value_name = "DIRECTORY")]
@@ -123,8 +123,8 @@ Examples:
   sandlite --db agent.db bisect --good HEAD~40 -- make test
   sandlite --db agent.db bisect --good start --bad 57 -- 'grep -q fine /state'
 
-The command runs in a temporary copy of each version tried. Exit code 0: good, 125: skip this version,
-1 to 127: bad, 128 and above: stop searching.")]
+The command runs in a temporary copy of each version tried. Exit codes: 0: good; 125: skip this version; \
+1 to 127: bad; 128 and above: stop searching.")]
 pub(crate) struct Bisect {
     /// A version at which the command succeeds
     #[arg(long, value_name = "VERSION")]
@@ -179,9 +179,9 @@ pub(crate) struct Restore {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  sandlite --db agent.db update --base base.db                            move onto the newest version of base.db
-  sandlite --db agent.db update /lib --mount db:lib.db:/lib:overlay       update an overlay mounted elsewhere
-  sandlite --db agent.db update --base base.db --to before --theirs       resolve conflicts in favor of the base")]
+  sandlite --db agent.db update --base base.db                        move onto its newest version
+  sandlite --db agent.db update /lib --mount db:lib.db:/lib:overlay   update a mounted overlay
+  sandlite --db agent.db update --base base.db --to before --theirs   prefer the base")]
 pub(crate) struct Update {
     /// The path of the overlay
     #[arg(default_value = "/")]

@@ -15,8 +15,8 @@ Examples:
   sandlite wasm --dir ./src::/src grep.wasm x /src   run with another name for the directory
   sandlite --db agent.db wasm php.wasm /work/a.php   run on the files of a sandbox
 
-The module receives only the variables given with --env. The exit code is the module's own; 124: out of time or compute,
-137: out of memory, 125: Sandlite itself failed.")]
+The module receives only the variables given with --env.
+Exit codes: the module's own; 124: out of time or compute; 137: out of memory; 125: Sandlite itself failed.")]
 pub(crate) struct Wasm {
     /// Give the module a directory on this machine: it is copied into memory, and changes are copied back
     #[arg(long, value_name = "HOST[::GUEST]", value_parser = directory)]

@@ -46,18 +46,24 @@ pub(crate) fn run(global: &Global, printer: &Printer) -> anyhow::Result<Code> {
     match crate::engine::settings().build() {
         Ok(host) => {
             findings.push(Finding::good("engine", "starts"));
-            let cached = cache(&host);
-            let usable = cached.iter().all(|finding| finding.verdict != Verdict::Bad);
-            findings.extend(cached);
+            let usable = host.cache_directory().is_none_or(|directory| !directory.exists() || host.cache_is_private());
+            let missing = uncompiled(&host);
             let versions = [("bash", Command::bash("echo $BASH_VERSION")), ("python", Command::python(PYTHON_VERSION))];
-            findings.extend(versions.map(|(name, command)| match usable {
+            let run = versions.map(|(name, command)| match usable {
                 true => guest(&host, name, command),
                 false => Finding::odd(
                     name,
                     "skipped: without a cache, it is compiled at every start",
                     "fix the cache, then run `sandlite doctor` again",
                 ),
-            }));
+            });
+            findings.push(cache(&host));
+            let left = uncompiled(&host);
+            let prepared: Vec<_> = missing.into_iter().filter(|name| !left.contains(name)).collect();
+            if !prepared.is_empty() {
+                findings.push(Finding::good("guests", format!("prepared {} for this machine", prepared.join(", "))));
+            }
+            findings.extend(run);
         }
         Err(error) => {
             findings.push(Finding::bad("engine", format!("{error:#}"), "use 64-bit Linux on x86-64, the tested platform"))
@@ -144,29 +150,27 @@ fn address_space() -> Option<Finding> {
     })
 }
 
-fn cache(host: &Host) -> Vec<Finding> {
+// Available guests without a compiled module in the cache.
+fn uncompiled(host: &Host) -> Vec<&'static str> {
+    let guests = host.guests().into_iter().filter(|guest| guest.installed && guest.compiled_bytes.is_none());
+    guests.map(|guest| guest.name).collect()
+}
+
+fn cache(host: &Host) -> Finding {
     const FIX: &str = "set SANDLITE_CACHE to a directory that only you can write (`chmod 700`)";
     let Some(directory) = host.cache_directory() else {
-        return vec![Finding::odd("cache", "no cache directory: guests are compiled at every start", FIX)];
+        return Finding::odd("cache", "no cache directory: guests are compiled at every start", FIX);
     };
     let shown = directory.display().to_string();
     if directory.exists() && !host.cache_is_private() {
-        return vec![Finding::bad("cache", format!("{shown} is writable by others, so it is not used"), FIX)];
+        return Finding::bad("cache", format!("{shown} is writable by others, so it is not used"), FIX);
     }
-    let guests = host.guests();
-    let (compiled, missing): (Vec<_>, Vec<_>) =
-        guests.iter().filter(|guest| guest.installed).partition(|guest| guest.compiled_bytes.is_some());
-    let bytes: u64 = compiled.iter().filter_map(|guest| guest.compiled_bytes).sum();
+    let bytes: u64 = host.guests().iter().filter_map(|guest| guest.compiled_bytes).sum();
     let stale = match host.stale_bytes() {
         0 => String::new(),
         bytes => format!("; {} from other versions: remove with `sandlite guests prune`", time::size(bytes)),
     };
-    let mut findings = vec![Finding::good("cache", format!("{shown} ({}{stale})", time::size(bytes)))];
-    if !missing.is_empty() {
-        let names: Vec<_> = missing.iter().map(|guest| guest.name).collect();
-        findings.push(Finding::good("compiling", format!("compiled {}", names.join(", "))));
-    }
-    findings
+    Finding::good("cache", format!("{shown} ({}{stale})", time::size(bytes)))
 }
 
 fn guest(host: &Host, name: &'static str, command: Command) -> Finding {
@@ -193,7 +197,8 @@ fn database(global: &Global, printer: &Printer) -> Option<Finding> {
     Some(match checked {
         Ok(broken) if broken.is_empty() => Finding::good("sandbox", format!("{shown} is intact")),
         Ok(broken) => {
-            Finding::bad("sandbox", format!("{shown} has {} problems", broken.len()), "list them with `sandlite check`")
+            let problems = time::count(broken.len(), "problem");
+            Finding::bad("sandbox", format!("{shown} has {problems}"), "list them with `sandlite check`")
         }
         Err(error) => Finding::bad("sandbox", format!("{shown}: {error}"), "restore an exported snapshot"),
     })

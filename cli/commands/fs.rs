@@ -3,6 +3,8 @@
 mod copy;
 mod look;
 
+pub(crate) use look::usage;
+
 use runtime::{HOME, Sandbox};
 
 use crate::args::{Files, FilesVerb, Global};

@@ -46,16 +46,16 @@ fn list(printer: &Printer) -> anyhow::Result<Code> {
         printer.json(&json!({ "guests": list, "programs": programs }));
         return Ok(Code::Success);
     }
-    printer.line(&printer.paint(Colour::Bold, "guest       programs         has    compiled  sha256"));
+    printer.line(&printer.paint(Colour::Bold, "guest       programs        size    compiled  sha256"));
     for guest in &guests {
         let compiled = guest.compiled_bytes.map_or_else(|| "not yet".to_owned(), time::size);
         let sha256 = guest.sha256.get(..16).unwrap_or_default();
-        let has = if guest.installed { time::size(guest.packed_bytes) } else { "not added".to_owned() };
-        printer.line(&format!("{:<11} {:>8}  {has:>10}  {compiled:>10}  {sha256}", guest.name, guest.programs));
+        let size = if guest.installed { time::size(guest.packed_bytes) } else { "not added".to_owned() };
+        printer.line(&format!("{:<11} {:>8}  {size:>10}  {compiled:>10}  {sha256}", guest.name, guest.programs));
     }
     if !programs.is_empty() {
         printer.line("");
-        printer.line(&printer.paint(Colour::Bold, "program                      has"));
+        printer.line(&printer.paint(Colour::Bold, "program                     size"));
         for program in &programs {
             printer.line(&format!("{:<20} {:>11}", program.name, time::size(program.bytes)));
         }
@@ -67,6 +67,10 @@ fn list(printer: &Printer) -> anyhow::Result<Code> {
 const PYTHON_SCI: &str = "python-sci";
 
 fn add_program(file: &Path, name: Option<&str>, printer: &Printer) -> anyhow::Result<Code> {
+    if !file.exists() {
+        let hint = "name `python-sci`, or the file of a WebAssembly program";
+        return Err(Hinted::error(format!("`{}` is neither a known guest nor a file", file.display()), hint));
+    }
     let stem = file.file_stem().and_then(|stem| stem.to_str());
     let name = name.or(stem).with_context(|| format!("cannot derive a program name from `{}`", file.display()))?;
     let wasm = input::module(file)?;

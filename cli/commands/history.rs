@@ -163,7 +163,7 @@ fn show(sandbox: &Sandbox, id: i64, html: Option<&Path>, printer: &Printer) -> a
 
 /// Returns the recorded file changes of a run.
 pub(crate) fn changes(run: &Run) -> impl Iterator<Item = &Value> {
-    run.changes.iter().filter_map(Value::as_array).flatten()
+    run.changes.as_deref().and_then(Value::as_array).into_iter().flatten()
 }
 
 fn used(usage: &Value) -> String {

@@ -6,6 +6,7 @@ use crate::args::{Global, Import};
 use crate::exit::Code;
 use crate::interrupt;
 use crate::printer::{Hinted, Printer};
+use crate::time;
 
 pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::Result<Code> {
     let from = args.from.display();
@@ -33,7 +34,7 @@ pub(crate) fn run(global: &Global, args: &Import, printer: &Printer) -> anyhow::
     if printer.is_json() {
         printer.json(&json!({ "path": to, "runs": runs, "notes": notes }));
     } else {
-        printer.line(&format!("imported `{from}` into `{}` ({runs} runs in its history)", to.display()));
+        printer.line(&format!("imported `{from}` into `{}` ({} in its history)", to.display(), time::count(runs, "run")));
         for note in notes {
             printer.note(format_args!("{}", printer.foreign(note)));
         }

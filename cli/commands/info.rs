@@ -1,7 +1,7 @@
 //! `sandlite info`.
 
 use runtime::actions::HistoryRow;
-use runtime::{HistoryFilter, Run, Sandbox, Summary};
+use runtime::{Run, Summary};
 use serde_json::json;
 
 use crate::args::{Global, Info};
@@ -20,7 +20,7 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
             page::sandbox(&sandbox, out)
         });
     }
-    let (summary, runs) = (sandbox.info()?, last(&sandbox)?);
+    let (summary, runs) = (sandbox.info()?, sandbox.history(LAST)?);
     if printer.is_json() {
         printer.json(&to_json(&summary, &runs));
         return Ok(Code::Success);
@@ -31,15 +31,21 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
     field("sandbox", printer.foreign(&path).into_owned());
     field("size", time::size(summary.database_bytes));
     let Summary { files, directories, symlinks, .. } = summary;
-    field("files", format!("{files} files, {directories} directories, {symlinks} links"));
+    let (files, directories) = (time::count(files, "file"), time::count(directories, "directory"));
+    field("files", format!("{files}, {directories}, {}", time::count(symlinks, "link")));
     field("disk", format!("{} of {}", time::size(summary.disk_used), time::size(summary.disk_allowed)));
     field("inodes", format!("{} of {}", summary.inodes_used, summary.inodes_allowed));
     let budget = |used: u64, allowed: u64| format!("{} of {}", time::size(used), time::size(allowed));
     field("names", budget(summary.names_used, summary.names_allowed));
     field("keys", format!("{}, {}", summary.keys, budget(summary.keys_used, summary.keys_allowed)));
     field("sessions", budget(summary.sessions_used, summary.sessions_allowed));
-    field("history", format!("{} runs, {}", summary.runs, budget(summary.history_used, summary.history_allowed)));
-    field("past", budget(summary.past_used, summary.past_allowed));
+    field("history", format!("{}, {}", time::count(summary.runs, "run"), budget(summary.history_used, summary.history_allowed)));
+    let pruned = match summary.oldest_version {
+        0 => String::new(),
+        oldest => format!(" (those before v{oldest} were pruned)"),
+    };
+    let versions = time::count(summary.versions, "version");
+    field("past", format!("{versions}, {}{pruned}", budget(summary.past_used, summary.past_allowed)));
     field("format", format!("AgentFS {}, Sandlite {}", summary.schema, summary.format));
     if !runs.is_empty() {
         printer.line("");
@@ -49,14 +55,6 @@ pub(crate) fn run(global: &Global, args: &Info, printer: &Printer) -> anyhow::Re
         }
     }
     Ok(Code::Success)
-}
-
-// The last runs, up to the version that is shown.
-fn last(sandbox: &Sandbox) -> anyhow::Result<Vec<Run>> {
-    let Some(version) = sandbox.version_shown() else { return Ok(sandbox.history(LAST)?) };
-    let logged = sandbox.versions().log(None, version.checked_add(1), None)?;
-    let Some(newest) = logged.into_iter().find_map(|logged| logged.run) else { return Ok(Vec::new()) };
-    Ok(sandbox.history_with(&HistoryFilter { limit: LAST, before: newest.id.checked_add(1), ..HistoryFilter::default() })?)
 }
 
 fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {
@@ -84,6 +82,8 @@ fn to_json(summary: &Summary, runs: &[Run]) -> serde_json::Value {
         "history_allowed": summary.history_allowed,
         "past_used": summary.past_used,
         "past_allowed": summary.past_allowed,
+        "versions": summary.versions,
+        "oldest_version": summary.oldest_version,
         "last": runs.iter().map(|run| HistoryRow::whole(run.clone(), false)).collect::<Vec<_>>(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use runtime::{Host, Mount, Sandbox};
+use runtime::{Host, Sandbox};
 use server::{Key, Listen, Service, Settings, Times, serve_http, serve_stdio};
 
 use super::run::with_programs;
@@ -30,7 +30,7 @@ pub(crate) fn run(global: &Global, args: &Mcp, printer: &Printer) -> anyhow::Res
         }
     };
     if let Some(skills) = &skills {
-        builder = builder.mount(Mount::read_only(skills.directory()?, "/skills"));
+        builder = builder.mount(skills.mount("/skills")?);
     }
     if let Some(GivenPolicy(policy)) = &global.policy {
         builder = builder.policy(policy.clone());

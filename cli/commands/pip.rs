@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use runtime::{ByteSize, Error, Fetched, Packages, Sources};
+use runtime::{ByteSize, Error, Fetched, Installation, Packages, Sandbox, Sources};
 use serde_json::json;
 
 use crate::args::{Global, Pip, PipInstall, PipVerb};
@@ -26,7 +26,40 @@ pub(crate) fn run(global: &Global, args: &Pip, printer: &Printer) -> anyhow::Res
 }
 
 fn install(global: &Global, args: &PipInstall, printer: &Printer) -> anyhow::Result<Code> {
-    let sandbox = super::stored(global, printer)?;
+    let done = install_in(&super::stored(global, printer)?, args, printer, &mut Vec::new())?;
+    if printer.is_json() {
+        printer.json(&json!(done));
+    } else {
+        for package in &done.installed {
+            printer.line(&format!("installed {} {}", printer.foreign(&package.name), printer.foreign(&package.version)));
+        }
+        tell(&done, printer);
+    }
+    Ok(if done.refused.is_empty() { Code::Success } else { Code::Failure })
+}
+
+/// A wheel's file name and its bytes.
+type Wheel = (String, Vec<u8>);
+
+/// Returns the wheels that an installation needs, tried in a sandbox of their own, and the outcome.
+pub(crate) fn wheels(args: &PipInstall, printer: &Printer) -> anyhow::Result<(Vec<Wheel>, Code)> {
+    let sandbox = crate::engine::give(runtime::Sandbox::builder()).open()?;
+    let mut found = Vec::new();
+    let done = install_in(&sandbox, args, printer, &mut found)?;
+    tell(&done, printer);
+    let normalized = |name: &str| name.to_ascii_lowercase().replace(['-', '.'], "_");
+    let names: Vec<String> = done.installed.iter().map(|package| normalized(&package.name)).collect();
+    found.retain(|(file, _)| names.contains(&normalized(file.split('-').next().unwrap_or_default())));
+    Ok((found, if done.refused.is_empty() { Code::Success } else { Code::Failure }))
+}
+
+// Installs packages; `found` gets the wheels that were considered.
+fn install_in(
+    sandbox: &Sandbox,
+    args: &PipInstall,
+    printer: &Printer,
+    found: &mut Vec<(String, Vec<u8>)>,
+) -> anyhow::Result<Installation> {
     let (files, names): (Vec<_>, Vec<_>) = args.packages.iter().cloned().partition(|package| is_file(package));
     let mut names = names;
     for file in &args.requirement {
@@ -36,6 +69,7 @@ fn install(global: &Global, args: &PipInstall, printer: &Printer) -> anyhow::Res
     for file in files {
         wheels.push((file_name(&file), read(Path::new(&file))?));
     }
+    found.clone_from(&wheels);
     let sources = Sources {
         no_deps: args.no_deps,
         find_links: args.find_links.iter().map(|directory| directory.to_string_lossy().into_owned()).collect(),
@@ -44,36 +78,36 @@ fn install(global: &Global, args: &PipInstall, printer: &Printer) -> anyhow::Res
     let mut trouble = None;
     let fetching = |words: &[String]| {
         printer.progress().spin("downloading packages");
-        fetch(words).map_err(|error| {
+        let fetched = fetch(words).map_err(|error| {
             let text = format!("{error:#}");
             trouble = Some(error);
             Error::Invalid(text)
-        })
+        });
+        if let Ok(Ok(wheels)) = &fetched {
+            found.extend(wheels.iter().cloned());
+        }
+        fetched
     };
     let done = sandbox.packages().install_named(&names, wheels, &sources, fetching);
     if let Some(error) = trouble {
         return Err(error);
     }
-    let done = done?;
-    if printer.is_json() {
-        printer.json(&json!(done));
-    } else {
-        for package in &done.installed {
-            printer.line(&format!("installed {} {}", printer.foreign(&package.name), printer.foreign(&package.version)));
-        }
-        for refused in &done.refused {
-            let text = format!("cannot install `{}`: {}", printer.foreign(&refused.name), printer.foreign(&refused.reason));
-            printer.error(&match &refused.hint {
-                Some(hint) => Hinted::error(text, hint),
-                None => anyhow::anyhow!(text),
-            });
-        }
-        if !done.missing.is_empty() {
-            let missing: Vec<_> = done.missing.iter().map(|requirement| format!("`{}`", printer.foreign(requirement))).collect();
-            printer.note(format_args!("missing dependencies: {}", missing.join(", ")));
-        }
+    Ok(done?)
+}
+
+// Prints what could not be installed.
+fn tell(done: &Installation, printer: &Printer) {
+    for refused in &done.refused {
+        let text = format!("cannot install `{}`: {}", printer.foreign(&refused.name), printer.foreign(&refused.reason));
+        printer.error(&match &refused.hint {
+            Some(hint) => Hinted::error(text, hint),
+            None => anyhow::anyhow!(text),
+        });
     }
-    Ok(if done.refused.is_empty() { Code::Success } else { Code::Failure })
+    if !done.missing.is_empty() {
+        let missing: Vec<_> = done.missing.iter().map(|requirement| format!("`{}`", printer.foreign(requirement))).collect();
+        printer.note(format_args!("missing dependencies: {}", missing.join(", ")));
+    }
 }
 
 // Returns the names in a requirements file. Files that it includes are relative to its directory.

@@ -5,9 +5,13 @@ use serde_json::json;
 
 use crate::args::{GivenPolicy, Global, PolicyArgs, PolicyVerb};
 use crate::exit::Code;
-use crate::printer::Printer;
+use crate::printer::{Hinted, Printer};
 
 pub(crate) fn run(global: &Global, args: &PolicyArgs, printer: &Printer) -> anyhow::Result<Code> {
+    // It names hidden paths, and a view can only restrict.
+    if global.view.is_some() {
+        return Err(Hinted::error("cannot show or change the policy as a view", "omit `--view`"));
+    }
     let open = |is_changed: bool| -> anyhow::Result<Sandbox> {
         let mut builder = super::known(global, args.verb.database(), printer)?.as_owner();
         if !is_changed {

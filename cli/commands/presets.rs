@@ -57,7 +57,7 @@ fn diff(from: &Chosen, to: &Chosen, printer: &Printer) {
     }
 }
 
-// Values are plain numbers: bytes, milliseconds where the name says so, and counts.
+// Values are plain numbers: bytes, milliseconds where the name ends with the unit, and counts.
 fn limits(limits: &Limits) -> Value {
     let entries = limits.values().into_iter().map(|(name, value)| match value {
         LimitValue::Count(value) | LimitValue::Bytes(value) => (name.as_str().to_owned(), value.into()),

@@ -40,8 +40,8 @@ pub(crate) fn run_in(
     let command = with_options(command, options);
     let mut command = match (options.record, &options.stdin) {
         (false, file) => input::feed(command, file.as_deref())?,
-        (true, None) => command,
         // Recorded input must be known before the command starts.
+        (true, None) => input::whole(command)?,
         (true, Some(file)) => command.stdin(std::fs::read(file).with_context(|| format!("cannot read `{}`", file.display()))?),
     };
     if !printer.is_json() {
@@ -61,11 +61,11 @@ pub(crate) fn run_in(
     Ok(signal.map_or_else(|| Code::from(&output.status), Code::Signal))
 }
 
-/// Rejects recording a script that is read from our standard input.
+/// Rejects recording a script that somebody types.
 pub(crate) fn refuse_unknown_input(options: &RunOptions, is_script: bool) -> anyhow::Result<()> {
-    if options.record && options.stdin.is_none() && is_script {
+    if options.record && options.stdin.is_none() && is_script && input::is_typed() {
         let hint = "name the command with `-c`, or the script with `--stdin FILE`";
-        return Err(Hinted::error("cannot record a script from standard input", hint));
+        return Err(Hinted::error("cannot record a script from a terminal", hint));
     }
     Ok(())
 }
@@ -139,7 +139,7 @@ pub(crate) fn with_places(mut builder: Builder, options: &RunOptions) -> anyhow:
     builder = builder.allow_host(&options.allow_host);
     if let Some(named) = &options.skills {
         let named = Some(named.as_path()).filter(|named| !named.as_os_str().is_empty());
-        builder = builder.mount(runtime::Mount::read_only(super::skill::shown(named)?, "/skills"));
+        builder = builder.mount(super::skill::mount(named)?);
     }
     Ok(options.mounts.give(builder))
 }

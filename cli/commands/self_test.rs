@@ -24,7 +24,7 @@ struct Check {
     run: fn(&Bench) -> anyhow::Result<()>,
 }
 
-/// The result of one check: an error says how the promise was broken.
+/// The result of one check: an error describes how the promise was broken.
 struct Finding {
     check: &'static Check,
     result: anyhow::Result<()>,

@@ -13,6 +13,9 @@ use crate::printer::{Hinted, Printer};
 
 /// Files that a server may have open, if the system allows as many.
 const MOST_FILES: u64 = 1 << 20;
+/// The descriptions of the data directory, and of unknown variables, in `serve --check`.
+const DATA: &str = "Directory with the catalog, keys, skills and sandboxes";
+const NO_EFFECT: &str = "No effect: Sandlite needs no such setting";
 /// Shortest key that `keys create --from-stdin` takes without a note.
 const SHORTEST: usize = 32;
 
@@ -38,7 +41,8 @@ pub(crate) fn run(global: &Global, args: &Serve, printer: &Printer) -> anyhow::R
         config.limits = global.preset.limits();
     }
     if args.check {
-        show(&effective, printer);
+        show(&config.data, &effective, printer);
+        config.check()?;
         return Ok(Code::Success);
     }
     let teller = printer.clone();
@@ -75,25 +79,38 @@ fn data(named: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
     named.cloned().or_else(variable).ok_or_else(|| Hinted::error("no data directory given", "name one with `--data DIR`"))
 }
 
-fn show(effective: &[(&server::Setting, String, &str)], printer: &Printer) {
+fn show(data: &std::path::Path, effective: &[(&server::Setting, String, &str)], printer: &Printer) {
     let shown = |setting: &server::Setting, value: &str| {
         if setting.is_secret && !value.is_empty() { "(set)".to_owned() } else { value.to_owned() }
     };
+    let ignored = without_effect();
     if printer.is_json() {
-        let rows: Vec<_> = effective
-            .iter()
-            .map(|(setting, value, origin)| {
-                json!({ "name": setting.name, "value": shown(setting, value), "from": origin, "variable": setting.variable(), "help": setting.help })
-            })
-            .collect();
+        let mut rows = vec![json!({ "name": "data", "value": data, "variable": "SANDLITE_DATA", "help": DATA })];
+        rows.extend(effective.iter().map(|(setting, value, origin)| {
+            json!({ "name": setting.name, "value": shown(setting, value), "from": origin, "variable": setting.variable(), "help": setting.help })
+        }));
+        rows.extend(ignored.iter().map(|name| json!({ "variable": name, "help": NO_EFFECT })));
         return printer.json(&json!(rows));
     }
+    let mut rows = vec![("SANDLITE_DATA".to_owned(), data.display().to_string(), DATA.to_owned())];
     for (setting, value, origin) in effective {
-        printer.line(&format!("{:<24} {:<20} {}", setting.variable(), shown(setting, value), setting.help));
-        if *origin != "default" {
-            printer.line(&format!("{:<24} from {origin}", ""));
-        }
+        let origin = if *origin == "default" { String::new() } else { format!(" (from {origin})") };
+        rows.push((setting.variable(), shown(setting, value), format!("{}{origin}", setting.help)));
     }
+    rows.extend(ignored.into_iter().map(|name| (name, String::new(), NO_EFFECT.to_owned())));
+    let names = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
+    for (name, value, help) in rows {
+        printer.line(&printer.foreign(&format!("{name:<names$}  {value:<16}  {help}")));
+    }
+}
+
+// Variables of Skillbox that are set and mean nothing here.
+fn without_effect() -> Vec<String> {
+    let is_known = |name: &str| server::SETTINGS.iter().any(|setting| setting.foreign == Some(name));
+    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<String> = set.filter(|name| name.starts_with("SKILLBOX_") && !is_known(name)).collect();
+    names.sort();
+    names
 }
 
 pub(crate) fn keys(args: &args::Keys, printer: &Printer) -> anyhow::Result<Code> {
@@ -106,12 +123,13 @@ pub(crate) fn keys(args: &args::Keys, printer: &Printer) -> anyhow::Result<Code>
                 return Ok(Code::Success);
             }
             for row in rows {
+                let used = row.last_used_at.as_ref().map_or_else(|| "never used".to_owned(), |at| format!("used {at}"));
                 let state = match (&row.revoked_at, &row.expires_at) {
                     (Some(at), _) => format!("revoked {at}"),
-                    (None, Some(at)) => format!("expires {at}"),
-                    (None, None) => String::new(),
+                    (None, Some(at)) => format!("{used}, expires {at}"),
+                    (None, None) => used,
                 };
-                let line = format!("{}  {}…  {:<12} {:<10} {} {state}", row.id, row.prefix, row.tenant, row.role, row.name);
+                let line = format!("{}  {}…  {:<12} {:<10} {}  {state}", row.id, row.prefix, row.tenant, row.role, row.name);
                 printer.line(&printer.foreign(line.trim_end()));
             }
             Ok(Code::Success)
@@ -143,8 +161,9 @@ fn create(args: &CreateKey, printer: &Printer) -> anyhow::Result<Code> {
     } else {
         None
     };
+    let view = args.view.as_ref().map(ToString::to_string);
     let keys = Keys::open(&data(args.data.as_ref())?)?;
-    let (key, id) = keys.create(&args.tenant, args.role, args.key_view.clone(), &args.name, args.expires, given.as_deref())?;
+    let (key, id) = keys.create(&args.tenant, args.role, view, &args.name, args.expires, given.as_deref())?;
     if printer.is_json() {
         printer.json(&json!({ "id": id, "key": key, "tenant": args.tenant, "role": args.role }));
     } else {

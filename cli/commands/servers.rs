@@ -5,7 +5,7 @@ use runtime::Sandbox;
 use crate::args::RunOptions;
 use crate::printer::Printer;
 
-/// The servers of a run; none if nobody asked for any.
+/// Connects the servers of a run, if any are configured.
 #[derive(Default)]
 pub(crate) struct Running {
     #[cfg(feature = "mcp")]
@@ -22,13 +22,13 @@ impl Running {
     }
 }
 
-/// The sandbox with the servers that the options name.
+/// Returns the sandbox with the servers that the options name.
 #[cfg(feature = "mcp")]
 pub(crate) fn attach(sandbox: Sandbox, options: &RunOptions, printer: &Printer) -> anyhow::Result<(Sandbox, Running)> {
     attach_file(sandbox, options.mcp_servers.as_deref(), &options.mcp_confirm, printer)
 }
 
-/// The sandbox with the servers that a file names.
+/// Returns the sandbox with the servers that a file names.
 #[cfg(feature = "mcp")]
 pub(crate) fn attach_file(
     sandbox: Sandbox,
@@ -46,7 +46,7 @@ pub(crate) fn attach_file(
     Ok((sandbox, Running { servers: Some(servers) }))
 }
 
-/// The sandbox without any: this program has no client.
+/// Returns the sandbox without any: this program has no client.
 #[cfg(not(feature = "mcp"))]
 pub(crate) fn attach(sandbox: Sandbox, _: &RunOptions, _: &Printer) -> anyhow::Result<(Sandbox, Running)> {
     Ok((sandbox, Running::default()))

@@ -6,6 +6,7 @@ mod perform;
 
 use std::path::{Path, PathBuf};
 
+use runtime::Mount;
 use runtime::actions::Answer;
 use serde_json::Value;
 use skills::actions::Context;
@@ -22,6 +23,24 @@ pub(crate) fn run(global: &Global, args: &Skill, printer: &Printer) -> anyhow::R
     Ok(super::answered(perform(global, args, printer).map_err(hinted), printer))
 }
 
+/// Runs a verb on directories of this machine, which needs no catalog.
+pub(crate) fn here(verb: &SkillVerb, printer: &Printer) -> anyhow::Result<Code> {
+    match verb {
+        SkillVerb::Package { path, output } => bring::package(path, output.as_deref(), printer),
+        SkillVerb::New { name, lang } => bring::new(name, *lang, printer),
+        SkillVerb::Lint { path, security } => bring::lint(path, *security, printer),
+        _ => anyhow::bail!("this verb needs a catalog"),
+    }
+}
+
+/// Calls `push` with each skill of a git repository on this machine.
+pub(crate) fn added(source: &str, mut push: impl FnMut(&skills::Package) -> anyhow::Result<Code>) -> anyhow::Result<Code> {
+    for package in bring::packages(source)? {
+        push(&package?)?;
+    }
+    Ok(Code::Success)
+}
+
 fn perform(global: &Global, args: &Skill, printer: &Printer) -> anyhow::Result<Code> {
     let open = || self::open(global, args.skills.as_deref());
     match &args.verb {
@@ -34,9 +53,7 @@ fn perform(global: &Global, args: &Skill, printer: &Printer) -> anyhow::Result<C
         SkillVerb::Versions { name } => act(&open()?, "skill_versions", &serde_json::json!({ "name": name }), printer),
         SkillVerb::Activate { name } => look::activate(&open()?, name, printer),
         SkillVerb::Delete { name } => act(&open()?, "delete_skill", &serde_json::json!({ "name": name }), printer),
-        SkillVerb::Package { path, output } => bring::package(path, output.as_deref(), printer),
-        SkillVerb::New { name, lang } => bring::new(name, *lang, printer),
-        SkillVerb::Lint { path, security } => bring::lint(path, *security, printer),
+        SkillVerb::Package { .. } | SkillVerb::New { .. } | SkillVerb::Lint { .. } => here(&args.verb, printer),
         SkillVerb::Run(run) => perform::run(&open()?, run, printer),
     }
 }
@@ -47,11 +64,12 @@ pub(crate) fn open(global: &Global, named: Option<&Path>) -> anyhow::Result<Skil
     Ok(Skills::with_start(catalog, global.preset.limits(), || crate::engine::settings().build()))
 }
 
-/// Returns the directory on this machine that presents the skills of a catalog.
-pub(crate) fn shown(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let catalog = Catalog::open(&place(named)?).map_err(|error| hinted(error.into()))?;
+/// Returns a mount at `/skills` with the skills of a catalog.
+pub(crate) fn mount(named: Option<&Path>) -> anyhow::Result<Mount> {
+    let place = place(named)?;
+    let catalog = catalog_at(&place, || crate::engine::give(runtime::Sandbox::builder()))?;
     let skills = Skills::with_start(catalog, runtime::Preset::Normal.limits(), || crate::engine::settings().build());
-    skills.directory().map_err(|error| hinted(error.into()))
+    skills.mount("/skills").map_err(|error| hinted(error.into()))
 }
 
 /// Same as [`open`], with a host that is already running.
@@ -61,13 +79,12 @@ pub(crate) fn open_with(global: &Global, named: Option<&Path>, host: runtime::Ho
 }
 
 fn catalog(global: &Global, named: Option<&Path>) -> anyhow::Result<Catalog> {
-    let place = place(named)?;
-    let opened = if is_sandbox(&place) {
-        let builder = global.preset.give(crate::engine::give(runtime::Sandbox::builder()));
-        Catalog::inside(builder.wait(global.wait.0).database(&place).open()?)
-    } else {
-        Catalog::open(&place)
-    };
+    catalog_at(&place(named)?, || global.preset.give(crate::engine::give(runtime::Sandbox::builder())).wait(global.wait.0))
+}
+
+// Opens a directory, or the catalog in a sandbox that `builder` opens.
+fn catalog_at(place: &Path, builder: impl FnOnce() -> runtime::Builder) -> anyhow::Result<Catalog> {
+    let opened = if is_sandbox(place) { Catalog::inside(builder().database(place).open()?) } else { Catalog::open(place) };
     opened.map_err(|error| hinted(error.into()))
 }
 

@@ -9,6 +9,9 @@ use crate::args::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Global, Log, 
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
+/// Maximum number of listed paths that a patch omits.
+const REFUSED: usize = 10;
+
 pub(crate) fn log(global: &Global, args: &Log, printer: &Printer) -> anyhow::Result<Code> {
     let path = args.path.as_deref().map(super::fs::guest);
     // A computed digest is stored in the file.
@@ -18,8 +21,7 @@ pub(crate) fn log(global: &Global, args: &Log, printer: &Printer) -> anyhow::Res
 
 pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::Result<Code> {
     let sandbox = super::looking(global, printer)?;
-    let is_version = |word: &&String| !word.starts_with(['/', '.']) && sandbox.versions().resolve(word).is_ok();
-    let to = args.rest.first().filter(is_version);
+    let to = second_version(&sandbox, args)?;
     let paths: Vec<String> = args.rest.iter().skip(usize::from(to.is_some())).map(|path| super::fs::guest(path)).collect();
     let to = to.map_or("HEAD", String::as_str);
     if printer.is_json() {
@@ -28,6 +30,15 @@ pub(crate) fn diff(global: &Global, args: &Diff, printer: &Printer) -> anyhow::R
     }
     let compared = sandbox.versions().compare(&args.from, to, &paths)?;
     Ok(show(&compared, args.name_only, args.stat, printer))
+}
+
+// The first word after the first version: a version, or already a path. One that is neither may be a misspelled version.
+fn second_version<'a>(sandbox: &Sandbox, args: &'a Diff) -> anyhow::Result<Option<&'a String>> {
+    let Some(word) = args.rest.first().filter(|word| !word.starts_with(['/', '.'])) else { return Ok(None) };
+    let Err(error) = sandbox.versions().resolve(word) else { return Ok(Some(word)) };
+    let path = super::fs::guest(word);
+    let is_there = |sandbox: &Sandbox| sandbox.fs().symlink_metadata(&path).is_ok();
+    if is_there(sandbox) || is_there(&sandbox.at(&args.from)?) { Ok(None) } else { Err(error.into()) }
 }
 
 fn show(compared: &Comparison, name_only: bool, stat: bool, printer: &Printer) -> Code {
@@ -42,12 +53,20 @@ fn show(compared: &Comparison, name_only: bool, stat: bool, printer: &Printer) -
             };
             printer.line(&format!("{mark} {}{lines}", printer.foreign(&one.path)));
         }
-    } else {
-        for line in compared.patch().lines() {
-            printer.line(&printer.foreign(line));
+        if stat {
+            compared.values.iter().for_each(|one| printer.line(&printer.foreign(&one.to_string())));
         }
+    } else {
+        // File by file: all of them together can be larger than the memory.
+        for one in &compared.differences {
+            if printer.is_unread() {
+                break;
+            }
+            lines_of(&compared.patch_of(one), printer);
+        }
+        compared.values.iter().for_each(|one| printer.line(&printer.foreign(&format!("# {one}"))));
     }
-    if compared.differences.is_empty() { Code::Success } else { Code::Failure }
+    if compared.is_empty() { Code::Success } else { Code::Failure }
 }
 
 pub(crate) fn show_run(global: &Global, args: &Show, printer: &Printer) -> anyhow::Result<Code> {
@@ -114,8 +133,14 @@ pub(crate) fn apply(global: &Global, args: &Apply, printer: &Printer) -> anyhow:
 // The patch is written unmodified because a program reads it.
 fn write_patch(compared: &Comparison, below: &str, printer: &Printer) -> anyhow::Result<Code> {
     let mut patch = Vec::new();
-    compared.write_patch(below, &mut patch)?;
+    let refused = compared.write_patch(below, &mut patch)?;
     printer.bytes(&patch)?;
+    for path in refused.iter().take(REFUSED) {
+        printer.note(format_args!("skipped `{}`: git does not apply changes to it", printer.foreign(path)));
+    }
+    if refused.len() > REFUSED {
+        printer.note(format_args!("skipped {} more", refused.len() - REFUSED));
+    }
     Ok(if compared.differences.is_empty() { Code::Success } else { Code::Failure })
 }
 
@@ -172,6 +197,11 @@ fn print(answer: &Answer, printer: &Printer) {
     if printer.is_json() {
         printer.json(&answer.data);
     } else {
-        answer.text.lines().for_each(|line| printer.line(&printer.foreign(line)));
+        lines_of(&answer.text, printer);
     }
+}
+
+// Unlike `str::lines`, this keeps the carriage returns of a patch.
+fn lines_of(text: &str, printer: &Printer) {
+    text.split_terminator('\n').for_each(|line| printer.line(&printer.foreign(line)));
 }

@@ -42,8 +42,10 @@ fn start(sandbox: &Sandbox, args: &Watch) -> anyhow::Result<Option<i64>> {
     if let Some(consumer) = &args.consumer {
         return Ok(sandbox.cursor(consumer)?);
     }
-    let from = args.from.as_deref().unwrap_or("HEAD");
-    Ok(Some(sandbox.versions().resolve(from)?.number))
+    match args.from.as_deref().unwrap_or("HEAD") {
+        "0" => Ok(None),
+        from => Ok(Some(sandbox.versions().resolve(from)?.number)),
+    }
 }
 
 fn print(event: &Event, printer: &Printer) {

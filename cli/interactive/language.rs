@@ -26,12 +26,12 @@ enum Speaker {
 }
 
 impl Conversation {
-    /// Bash, whose variables, functions and directory persist in a session.
+    /// Returns bash, whose variables, functions and directory persist in a session.
     pub(super) fn bash(session: Session, looking: Sandbox, scratch: Sandbox) -> Self {
         Self::new(Speaker::Bash(session), looking, scratch)
     }
 
-    /// Python, whose interpreter persists.
+    /// Returns Python, whose interpreter persists.
     pub(super) fn python(session: PythonSession, looking: Sandbox, scratch: Sandbox) -> Self {
         Self::new(Speaker::Python(session), looking, scratch)
     }
@@ -41,7 +41,7 @@ impl Conversation {
         Self { speaker, looking, scratch, scratch_python: None, programs: None, start, interrupted: None }
     }
 
-    /// Same, in another directory.
+    /// Same as above, in another directory.
     pub(super) fn starting_in(self, directory: &str) -> Self {
         Self { start: directory.to_owned(), ..self }
     }

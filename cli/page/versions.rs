@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use runtime::{Difference, DifferenceKind, FileType, Found, LoggedVersion, Sandbox, VersionKind};
+use runtime::{Difference, DifferenceKind, FileType, Found, LoggedVersion, Sandbox, ValueDifference, ValueKind, VersionKind};
 
 use super::escape::{attribute, shortened, text};
 use super::runs::{badge, diff_html};
@@ -142,9 +142,13 @@ pub(super) fn section(sandbox: &Sandbox) -> anyhow::Result<Option<String>> {
         if compared.differences.len() > CHANGES {
             let _ = writeln!(changes, "<li>… and {} more</li>", compared.differences.len() - CHANGES);
         }
+        compared.values.iter().take(CHANGES).for_each(|one| changes += &value(one));
+        if compared.values.len() > CHANGES {
+            let _ = writeln!(changes, "<li>… and {} more keys and sessions</li>", compared.values.len() - CHANGES);
+        }
         changes += "</ul>\n";
-        if compared.differences.is_empty() {
-            changes = "<p class=\"none\">No file changed; keys or sessions did.</p>\n".to_owned();
+        if compared.is_empty() {
+            changes = "<p class=\"none\">No file, key or session differs.</p>\n".to_owned();
         }
         panels += &panel(logged, at + 1, shown.len(), &changes);
     }
@@ -240,13 +244,27 @@ fn panel(logged: &LoggedVersion, at: usize, count: usize, changes: &str) -> Stri
     )
 }
 
-fn change(one: &Difference, patch: &str) -> String {
-    let (word, class) = match one.kind {
+// The word and the class of a kind of difference.
+fn kind(kind: DifferenceKind) -> (&'static str, &'static str) {
+    match kind {
         DifferenceKind::Added => ("added", "created"),
         DifferenceKind::Modified => ("modified", "modified"),
         DifferenceKind::Mode => ("mode", "attributes"),
         DifferenceKind::Deleted => ("deleted", "deleted"),
+    }
+}
+
+fn value(one: &ValueDifference) -> String {
+    let (word, class) = kind(one.kind);
+    let what = match one.value {
+        ValueKind::Key => "key",
+        ValueKind::Session => "session",
     };
+    format!("<li><span class=\"change {class}\">{word}</span> {what} <code>{}</code></li>\n", text(&shortened(&one.name, 200)))
+}
+
+fn change(one: &Difference, patch: &str) -> String {
+    let (word, class) = kind(one.kind);
     let slash = if one.is_directory { "/" } else { "" };
     let title = format!("<span class=\"change {class}\">{word}</span> <code>{}{slash}</code>", text(&one.path));
     if patch.is_empty() {

@@ -14,7 +14,7 @@ use crate::args::{FilesVerb, Global, Kind};
 use crate::exit::Code;
 use crate::printer::Hinted;
 
-/// A path of the sandbox.
+/// Returns a path of the sandbox.
 pub(super) fn guest(path: &str) -> String {
     crate::commands::guest_path(path)
 }
@@ -74,21 +74,14 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             remote.lines(&found, &found["found"], |row| text(row, "path").to_owned())
         }
         FilesVerb::Du { path } => {
-            let found = remote.act("disk_usage", &json!({ "path": guest(path), "at": at }))?;
+            let path = guest(path);
+            let found = remote.act("disk_usage", &json!({ "path": path, "at": at }))?;
+            let number = |row: &Value, name: &str| row[name].as_u64().unwrap_or_default();
             remote.lines(&found, &json!([found]), |row| {
-                format!("{} bytes, {} files, {} directories", row["bytes"], row["files"], row["directories"])
+                crate::commands::usage(&path, number(row, "bytes"), number(row, "files"), number(row, "directories"))
             })
         }
-        FilesVerb::Tree { path } => {
-            let found = remote.act("tree", &json!({ "path": guest(path), "at": at }))?;
-            let top = text(&found, "path").trim_end_matches('/').matches('/').count();
-            remote.lines(&found, &found["found"], |row| {
-                let path = text(row, "path").trim_end_matches('/');
-                let depth = path.matches('/').count().saturating_sub(top);
-                let name = if depth == 0 { path } else { path.rsplit('/').next().unwrap_or_default() };
-                format!("{}{}", "    ".repeat(depth), if name.is_empty() { "/" } else { name })
-            })
-        }
+        FilesVerb::Tree { path } => remote.perform("tree", &json!({ "path": guest(path) })),
     }
 }
 

@@ -47,6 +47,8 @@ impl std::fmt::Display for Refused {
 /// A response whose body is still to be read.
 pub(super) struct Response {
     status: u16,
+    /// Whether it is a negative result.
+    pub(super) is_negative: bool,
     body: Body,
 }
 
@@ -65,7 +67,7 @@ enum Length {
 }
 
 impl Http {
-    /// A server by its address; `ca` is a file with the only certificate authorities to trust.
+    /// Returns a server by its address; `ca` is a file with the only certificate authorities to trust.
     pub(super) fn new(url: &str, key: String, ca: Option<&Path>) -> anyhow::Result<Self> {
         let (rest, trust) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
             (Some(rest), _) => (rest, None),
@@ -83,6 +85,17 @@ impl Http {
 
     /// Sends a request; a status of 400 or above is an error.
     pub(super) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> anyhow::Result<Response> {
+        self.send_from(method, path, headers, (body.len() as u64, body))
+    }
+
+    /// Same as above, with a body of a known length that is read as it is sent.
+    pub(super) fn send_from(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        (length, mut body): (u64, impl Read),
+    ) -> anyhow::Result<Response> {
         let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         let port = if self.trust.is_some() { 443 } else { 80 };
         let target = if has_port { self.authority.clone() } else { format!("{}:{port}", self.authority) };
@@ -97,13 +110,22 @@ impl Http {
             None => Box::new(stream),
         };
         let mut head = format!("{method} {}{path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.prefix, self.authority);
-        head.push_str(&format!("Authorization: Bearer {}\r\nContent-Length: {}\r\n", self.key, body.len()));
+        head.push_str(&format!("Authorization: Bearer {}\r\nContent-Length: {length}\r\n", self.key));
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str("\r\n");
-        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).with_context(unreachable)?;
-        stream.flush().with_context(unreachable)?;
+        stream.write_all(head.as_bytes()).with_context(unreachable)?;
+        // A server that rejects a request may not read all of it: its response counts.
+        let sent = std::io::copy(&mut body, &mut stream);
+        if let Err(error) = sent.as_ref().map_err(std::io::Error::kind) {
+            anyhow::ensure!(
+                matches!(error, std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset),
+                "{}",
+                unreachable()
+            );
+        }
+        let _ = stream.flush();
         Response::read(BufReader::new(stream)).with_context(unreachable)?.checked()
     }
 
@@ -140,7 +162,8 @@ impl Response {
             _ if status == 204 || status == 304 => Length::Known(0),
             _ => Length::UntilEnd,
         };
-        Ok(Self { status, body: Body { stream, length } })
+        let is_negative = find("action-failed").is_some();
+        Ok(Self { status, is_negative, body: Body { stream, length } })
     }
 
     fn checked(self) -> anyhow::Result<Self> {
@@ -161,6 +184,11 @@ impl Response {
         let mut bytes = Vec::new();
         self.body.take(LARGEST).read_to_end(&mut bytes).context("the response ended early")?;
         Ok(bytes)
+    }
+
+    /// Writes the body as it comes.
+    pub(super) fn copy_to(mut self, to: &mut impl std::io::Write) -> anyhow::Result<u64> {
+        std::io::copy(&mut self.body, to).context("the response ended early")
     }
 
     /// Calls `each` with the name and the data of every server-sent event.
@@ -236,7 +264,7 @@ impl Read for Body {
     }
 }
 
-/// A path or a name as part of an address; slashes stay.
+/// Returns a path or a name as part of an address; slashes stay.
 pub(super) fn escaped(text: &str) -> String {
     let mut made = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,8 @@
-//! `skill list`, `show`, `run` and `push` on a server.
+//! `skill` on a server.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::path::{Component, Path};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -7,7 +11,6 @@ use super::http::escaped;
 use super::{Remote, text};
 use crate::args::{SkillRun, SkillVerb};
 use crate::exit::Code;
-use crate::printer::Hinted;
 
 pub(super) fn run(remote: &Remote<'_>, verb: &SkillVerb) -> anyhow::Result<Code> {
     match verb {
@@ -33,16 +36,75 @@ pub(super) fn run(remote: &Remote<'_>, verb: &SkillVerb) -> anyhow::Result<Code>
                 }
             })
         }
-        SkillVerb::Push(push) => {
-            let package = ::skills::Package::from_path(&push.path)?;
-            let headers = [("Content-Type", "application/zip")];
-            let made = remote.http.send("POST", "/v1/skills", &headers, &package.to_zip())?.bytes()?;
-            let made: Value = serde_json::from_slice(&made).context("invalid response of the server")?;
-            remote.lines(&made, &json!([made]), |row| format!("pushed {}@{}", text(row, "name"), text(row, "version")))
-        }
+        SkillVerb::Push(args) => push(remote, &::skills::Package::from_path(&args.path)?),
         SkillVerb::Run(run) => self::run_one(remote, run),
-        _ => Err(Hinted::error("this verb does not work on a server", "use list, show, run or push, or leave out `--server`")),
+        SkillVerb::Add(add) => crate::commands::skill::added(&add.source, |package| push(remote, package)),
+        SkillVerb::Files { name, path } => {
+            let query = path.as_ref().map(|path| format!("?path={}", escaped(path).replace('/', "%2F"))).unwrap_or_default();
+            let found = remote.http.json("GET", &format!("{}/files{query}", address(name)), None)?;
+            remote.lines(&found, &found, |row| match path {
+                Some(_) => text(row, "content").to_owned(),
+                None => format!("{:>8}  {}", row["size_bytes"].to_string(), text(row, "path")),
+            })
+        }
+        SkillVerb::Diff { from, to } => {
+            let (name, from) = split(from);
+            let to = to.as_deref().map(|to| to.split_once('@').map_or(to, |(_, version)| version));
+            let to = match to {
+                Some(to) => to.to_owned(),
+                None => text(&remote.http.json("GET", &address(name), None)?, "version").to_owned(),
+            };
+            let query = format!("from={}&to={}", escaped(from), escaped(&to));
+            let found = remote.http.json("GET", &format!("/v1/skills/{}/diff?{query}", escaped(name)), None)?;
+            let changed = found["files"].as_array().into_iter().flatten().filter(|file| text(file, "status") != "unchanged");
+            let changed: Vec<Value> = changed.cloned().collect();
+            remote.lines(&found, &json!(changed), |file| {
+                let lines = file["lines"].as_array().into_iter().flatten().map(|line| {
+                    let mark = match text(line, "op") {
+                        "added" | "add" => '+',
+                        "removed" | "remove" => '-',
+                        _ => ' ',
+                    };
+                    format!("\n{mark}{}", text(line, "text"))
+                });
+                format!("{} {}{}", text(file, "status"), text(file, "path"), lines.collect::<String>())
+            })?;
+            Ok(if changed.is_empty() { Code::Success } else { Code::Failure })
+        }
+        SkillVerb::Versions { name } => {
+            let found = remote.http.json("GET", &format!("/v1/skills/{}/versions", escaped(name)), None)?;
+            remote.lines(&found, &found, |row| {
+                let active = if row["active"] == true { " (active)" } else { "" };
+                format!("{}{active}  {}", text(row, "version"), text(row, "uploaded_at"))
+            })
+        }
+        SkillVerb::Activate { name } => {
+            let (name, version) = split(name);
+            let made =
+                remote.http.json("PUT", &format!("/v1/skills/{}/active", escaped(name)), Some(&json!({ "version": version })))?;
+            remote.lines(&made, &json!([made]), |row| format!("{} {} is active", text(row, "name"), text(row, "active")))
+        }
+        SkillVerb::Delete { name } => {
+            let target = match name.split_once('@') {
+                Some(_) => address(name),
+                None => format!("/v1/skills/{}", escaped(name)),
+            };
+            remote.http.send("DELETE", &target, &[], b"")?.bytes()?;
+            remote.lines(&json!({ "deleted": name }), &json!([name]), |name| {
+                format!("deleted {}", name.as_str().unwrap_or_default())
+            })
+        }
+        // These are about directories of this machine.
+        SkillVerb::New { .. } | SkillVerb::Package { .. } | SkillVerb::Lint { .. } => {
+            crate::commands::skill::here(verb, remote.printer)
+        }
     }
+}
+
+fn push(remote: &Remote<'_>, package: &::skills::Package) -> anyhow::Result<Code> {
+    let made = remote.http.send("POST", "/v1/skills", &[("Content-Type", "application/zip")], &package.to_zip())?.bytes()?;
+    let made: Value = serde_json::from_slice(&made).context("invalid response of the server")?;
+    remote.lines(&made, &json!([made]), |row| format!("pushed {}@{}", text(row, "name"), text(row, "version")))
 }
 
 fn split(name: &str) -> (&str, &str) {
@@ -55,10 +117,6 @@ fn address(name: &str) -> String {
 }
 
 fn run_one(remote: &Remote<'_>, run: &SkillRun) -> anyhow::Result<Code> {
-    if !run.file.is_empty() || run.download.is_some() {
-        let hint = "use one of the clients for files of this machine: docs/server.md";
-        return Err(Hinted::error("`--file` and `--download` do not work on a server", hint));
-    }
     let input = match run.input.as_deref() {
         None => "{}".to_owned(),
         Some("-") => std::io::read_to_string(std::io::stdin())?,
@@ -77,7 +135,22 @@ fn run_one(remote: &Remote<'_>, run: &SkillRun) -> anyhow::Result<Code> {
     if let Some(session) = &run.session {
         body["session_id"] = json!(session);
     }
-    let result = remote.http.json("POST", "/v1/executions", Some(&body))?;
+    let mut sent = Vec::new();
+    for path in &run.file {
+        sent.push(send_file(remote, path)?);
+    }
+    if !sent.is_empty() {
+        body["input_files"] = json!(sent);
+    }
+    let result = remote.http.json("POST", "/v1/executions", Some(&body));
+    for id in &sent {
+        // Only this run needs it; one that stays is listed by GET /v1/files.
+        let _ = remote.http.send("DELETE", &format!("/v1/files/{}", escaped(id)), &[], b"");
+    }
+    let result = result?;
+    if let Some(directory) = &run.download {
+        download(remote, text(&result, "execution_id"), directory)?;
+    }
     if remote.printer.is_json() {
         remote.printer.json(&result);
     } else {
@@ -92,4 +165,39 @@ fn run_one(remote: &Remote<'_>, run: &SkillRun) -> anyhow::Result<Code> {
         }
     }
     Ok(if result["status"] == "success" { Code::Success } else { Code::Failure })
+}
+
+// Uploads a file for a run; returns its id.
+fn send_file(remote: &Remote<'_>, path: &Path) -> anyhow::Result<String> {
+    let name = path.file_name().with_context(|| format!("`{}` has no name", path.display()))?.to_string_lossy().replace('"', "_");
+    let content = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    // Random, so that no file ends the form early.
+    let random = || RandomState::new().build_hasher().finish();
+    let boundary = format!("sandlite-{:016x}{:016x}", random(), random());
+    let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+    let body = [head.as_bytes(), &content, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
+    let kind = format!("multipart/form-data; boundary={boundary}");
+    let made = remote.http.send("POST", "/v1/files", &[("Content-Type", &kind)], &body)?.bytes()?;
+    let made: Value = serde_json::from_slice(&made).context("invalid response of the server")?;
+    Ok(text(&made, "id").to_owned())
+}
+
+// Copies the files that an execution left to a directory of this machine.
+fn download(remote: &Remote<'_>, execution: &str, directory: &Path) -> anyhow::Result<()> {
+    let found = remote.http.json("GET", &format!("/v1/files?execution_id={}&limit=200", escaped(execution)), None)?;
+    for row in found.as_array().into_iter().flatten() {
+        let name = text(row, "name");
+        // A name that leads out of the directory is not ours to write.
+        anyhow::ensure!(Path::new(name).components().all(|part| matches!(part, Component::Normal(_))), "invalid path `{name}`");
+        let place = directory.join(name);
+        let failed = || format!("cannot write `{}`", place.display());
+        if let Some(above) = place.parent() {
+            std::fs::create_dir_all(above).with_context(failed)?;
+        }
+        let target = format!("/v1/files/{}/download", escaped(text(row, "id")));
+        let mut file = std::fs::File::create_new(&place).with_context(failed)?;
+        remote.http.send("GET", &target, &[], b"")?.copy_to(&mut file)?;
+        remote.printer.note(remote.printer.foreign(&format!("file {name} in `{}`", directory.display())));
+    }
+    Ok(())
 }

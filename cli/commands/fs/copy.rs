@@ -150,10 +150,9 @@ fn tree_done(verb: &str, from: &str, to: &str, copied: &TreeCopy, printer: &Prin
     }
     let (from, to) = (printer.foreign(from), printer.foreign(to));
     let TreeCopy { files, directories, symlinks, bytes, skipped, .. } = copied;
-    printer.line(&format!(
-        "{verb} {from} -> {to} ({files} files, {directories} directories, {symlinks} links, {})",
-        time::size(*bytes)
-    ));
+    let (files, directories, links) =
+        (time::count(*files, "file"), time::count(*directories, "directory"), time::count(*symlinks, "link"));
+    printer.line(&format!("{verb} {from} -> {to} ({files}, {directories}, {links}, {})", time::size(*bytes)));
     for path in skipped {
         printer.note(format_args!("skipped: {}", printer.foreign(path)));
     }

@@ -1,14 +1,20 @@
 //! The verbs of `fs` that only read: `ls`, `cat`, `stat`, `find`, `du`, `tree`.
 
-use runtime::actions::{DiskUsage, DrawTree, FileInfo, FileKind, FindFiles, FoundFile, FoundFiles};
+use runtime::actions::{DiskUsage, DrawTree, FileInfo, FileKind, FindFiles, FoundFiles};
+use runtime::agent::ListFiles;
 use runtime::{FileType, Sandbox, Stat};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::{Find, Kind};
 use crate::printer::{Colour, Printer, add_text};
 use crate::time;
 
 pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -> anyhow::Result<()> {
+    if printer.is_json() {
+        let request = ListFiles { path: Some(path.to_owned()), depth: None, hidden: true };
+        printer.json(&json!(sandbox.agent().list_all(&request)?));
+        return Ok(());
+    }
     let files = sandbox.fs();
     let mut found = Vec::new();
     if files.metadata(path)?.is_dir() {
@@ -18,11 +24,6 @@ pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -
         }
     } else {
         found.push((path.to_owned(), files.symlink_metadata(path)?, path.to_owned()));
-    }
-    if printer.is_json() {
-        let entries: Vec<_> = found.iter().map(|(name, stat, _)| described(name, stat)).collect();
-        printer.json(&json!({ "path": path, "entries": entries }));
-        return Ok(());
     }
     for (name, stat, path) in &found {
         let shown = painted(name, stat, printer);
@@ -100,10 +101,16 @@ pub(super) fn du(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Re
     if printer.is_json() {
         printer.json(&json!(measured));
     } else {
-        let (shown, bytes) = (printer.foreign(path), time::size(measured.bytes));
-        printer.line(&format!("{bytes:>10}  {shown}  ({} files, {} directories)", measured.files, measured.directories));
+        let shown = usage(&printer.foreign(path), measured.bytes, measured.files, measured.directories);
+        printer.line(&shown);
     }
     Ok(())
+}
+
+/// Formats the size of a directory, its files and its directories as a line.
+pub(crate) fn usage<N: TryInto<u64>>(path: &str, bytes: u64, files: N, directories: N) -> String {
+    let (files, directories) = (time::count(files, "file"), time::count(directories, "directory"));
+    format!("{:>10}  {path}  ({files}, {directories})", time::size(bytes))
 }
 
 pub(super) fn tree(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
@@ -124,16 +131,6 @@ fn painted(name: &str, stat: &Stat, printer: &Printer) -> String {
         FileType::File if stat.mode & 0o111 != 0 => printer.paint(Colour::Green, name),
         FileType::File | FileType::Fifo | FileType::Device => name.into_owned(),
     }
-}
-
-// The same fields as in the result of `find_files`, with the name in place of the path.
-fn described(name: &str, stat: &Stat) -> Value {
-    let mut value = json!(FoundFile::new(String::new(), stat));
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("path");
-    }
-    value["name"] = name.into();
-    value
 }
 
 fn mode(stat: &Stat) -> String {

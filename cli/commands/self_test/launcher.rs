@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -17,11 +18,20 @@ pub(crate) fn set_word_count(count: usize) {
     let _ = WORDS.set(count);
 }
 
+// The other process starts in another directory.
+fn absolute(word: OsString) -> OsString {
+    let path = Path::new(&word);
+    if path.components().nth(1).is_none() || !path.exists() {
+        return word;
+    }
+    std::path::absolute(path).map_or(word, PathBuf::into_os_string)
+}
+
 /// Returns the command that starts this program without arguments.
 pub(super) fn command() -> anyhow::Result<Command> {
     let line = std::fs::read("/proc/self/cmdline").context("cannot read `/proc/self/cmdline`")?;
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
-    let words: Vec<OsString> = line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
+    let words: Vec<OsString> = line.split(|byte| *byte == 0).map(|word| absolute(OsString::from_vec(word.to_vec()))).collect();
     // Our own name stands for whatever comes before our arguments.
     let before = words.len().saturating_sub(WORDS.get().map_or(0, |count| count.saturating_sub(1)));
     match words.get(..before) {

@@ -1,13 +1,13 @@
 //! `skill push`, `add`, `package`, `new` and `lint`.
 
-use std::io::Read as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
-use runtime::{Error, Sources};
+use runtime::{Error, FileType, Mount, Sandbox, Sources};
 use serde_json::json;
-use skills::{Finding, Needs, Package, Pushed, Severity, Skills, checks, lint as findings_of};
+use skills::{File, Finding, Needs, Package, Pushed, Severity, Skills, checks, lint as findings_of};
 
 use crate::args::{NewLanguage, PushOptions, SkillAdd, SkillPush};
 use crate::commands::{pip, write_whole};
@@ -59,17 +59,16 @@ fn push_one(skills: &Skills, package: &Package, options: &PushOptions, printer: 
 
 /// Maximum number of skills in a repository.
 const MOST_SKILLS: usize = 200;
-/// Maximum size of an archive that git writes, in bytes.
-const ARCHIVE_BYTES: u64 = 50 << 20;
+/// Maximum size of a skill in a repository, in bytes, and maximum number of its files, as for archives.
+const SKILL_BYTES: u64 = 50 << 20;
+const MOST_FILES: usize = 500;
+/// The path of the repository in the sandbox that reads it.
+const REPOSITORY: &str = "/repository";
 
 pub(super) fn add(skills: &Skills, args: &SkillAdd, printer: &Printer) -> anyhow::Result<Code> {
-    let source = Source::parse(&args.source)?;
-    let directories = source.skills()?;
     let mut all = Vec::new();
-    for directory in &directories {
-        let package = Package::from_zip(&source.archive(directory)?);
-        let package = package.with_context(|| format!("cannot add `{}`", if directory.is_empty() { "." } else { directory }))?;
-        let pushed = push_one(skills, &package, &args.options, printer)?;
+    for package in packages(&args.source)? {
+        let pushed = push_one(skills, &package?, &args.options, printer)?;
         if !printer.is_json() {
             tell(&pushed, printer);
         }
@@ -79,6 +78,17 @@ pub(super) fn add(skills: &Skills, args: &SkillAdd, printer: &Printer) -> anyhow
         printer.json(&json!({ "added": all }));
     }
     Ok(Code::Success)
+}
+
+/// Returns the skills of a git repository on this machine, each read when it is asked for.
+pub(super) fn packages(source: &str) -> anyhow::Result<impl Iterator<Item = anyhow::Result<Package>>> {
+    let source = Source::parse(source)?;
+    let sandbox = source.open()?;
+    let directories = source.skills(&sandbox)?;
+    Ok(directories.into_iter().map(move |directory| {
+        let package = archive(&sandbox, &directory).and_then(|bytes| Ok(Package::from_zip(&bytes)?));
+        package.with_context(|| format!("cannot add `{}`", if directory.is_empty() { "." } else { &directory }))
+    }))
 }
 
 /// A directory in a git repository on this machine, at a commit.
@@ -99,7 +109,7 @@ impl Source {
             _ => (path, "HEAD"),
         };
         let (repository, directory) = path.split_once("//").unwrap_or((path, ""));
-        // Git would parse a name that starts with a dash as an option.
+        // No reference starts with a dash.
         if repository.is_empty() || commit.is_empty() || commit.starts_with('-') || directory.contains("..") {
             return Err(invalid());
         }
@@ -107,67 +117,71 @@ impl Source {
         Ok(Self { repository: repository.into(), directory, commit: commit.to_owned() })
     }
 
-    // Runs git on the repository without checking out or executing anything from it.
-    fn git(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(&self.repository).args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(words);
-        let mut child = match git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Hinted::error("`git` is not installed on this machine", "push a directory or a zip file instead"));
+    // Mounts the commit. Git itself would run the programs that the settings and attributes of a repository name (T-SKL-05).
+    fn open(&self) -> anyhow::Result<Sandbox> {
+        let mut named = self.repository.clone().into_os_string();
+        named.push("@");
+        named.push(&self.commit);
+        let opened = crate::engine::give(Sandbox::builder()).mount(Mount::git(named, REPOSITORY)).open();
+        opened.map_err(|error| match error {
+            Error::Mount { reason, .. } => {
+                anyhow::anyhow!("cannot read the git repository `{}`: {reason}", self.repository.display())
             }
-            child => child.context("cannot run `git`")?,
-        };
-        let mut bytes = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout.take(ARCHIVE_BYTES + 1).read_to_end(&mut bytes).context("cannot read from `git`")?;
-        }
-        if bytes.len() as u64 > ARCHIVE_BYTES {
-            let _ = child.kill();
-            let _ = child.wait();
-            anyhow::bail!("`{}` is larger than {ARCHIVE_BYTES} bytes", self.directory);
-        }
-        let ended = child.wait_with_output().context("cannot run `git`")?;
-        if !ended.status.success() {
-            let text = String::from_utf8_lossy(&ended.stderr);
-            let reason = text.lines().next().unwrap_or("no reason given").trim_start_matches("fatal: ").to_owned();
-            anyhow::bail!("cannot read `{}` with git: {reason}", self.repository.display());
-        }
-        Ok(bytes)
+            error => error.into(),
+        })
     }
 
     // The directories with a SKILL.md, at the named path or below it.
-    fn skills(&self) -> anyhow::Result<Vec<String>> {
-        let listed = self.git(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", "--end-of-options", &self.commit])?;
-        let inside = |path: &str| self.directory.is_empty() || path.starts_with(&format!("{}/", self.directory));
-        let mut found: Vec<String> = listed
-            .split(|byte| *byte == 0)
-            .filter_map(|path| std::str::from_utf8(path).ok())
-            .filter(|path| inside(path) && (*path == "SKILL.md" || path.ends_with("/SKILL.md")))
-            .map(|path| path.trim_end_matches("SKILL.md").trim_end_matches('/').to_owned())
-            .collect();
-        // A skill inside another skill is part of that skill.
-        found.sort();
-        let mut outer: Vec<String> = Vec::new();
-        for directory in found {
-            let is_part = outer.iter().any(|above| above.is_empty() || directory.starts_with(&format!("{above}/")));
-            if !is_part {
-                outer.push(directory);
+    fn skills(&self, sandbox: &Sandbox) -> anyhow::Result<Vec<String>> {
+        let fs = sandbox.fs();
+        let is_there = fs.metadata(&place(&self.directory)).is_ok_and(|stat| stat.is_dir());
+        let (mut found, mut left) = (Vec::new(), Vec::from_iter(is_there.then(|| self.directory.clone())));
+        while let Some(directory) = left.pop() {
+            let entries = fs.list(&place(&directory))?;
+            // A skill inside another skill is part of that skill.
+            if entries.iter().any(|entry| entry.name == "SKILL.md" && entry.kind != FileType::Directory) {
+                found.push(directory);
+                continue;
             }
+            let below = entries.into_iter().filter(|entry| entry.kind == FileType::Directory);
+            left.extend(below.map(|entry| format!("{directory}/{}", entry.name).trim_start_matches('/').to_owned()));
         }
-        match outer.len() {
+        found.sort();
+        match found.len() {
             0 => {
                 Err(Hinted::error(format!("no SKILL.md in `{}`", self.repository.display()), "name the directory: git:PATH//DIR"))
             }
             many if many > MOST_SKILLS => {
                 Err(Hinted::error(format!("{many} skills in `{}`", self.repository.display()), "name a directory: git:PATH//DIR"))
             }
-            _ => Ok(outer),
+            _ => Ok(found),
         }
     }
+}
 
-    fn archive(&self, directory: &str) -> anyhow::Result<Vec<u8>> {
-        self.git(&["archive", "--format=zip", "--end-of-options", &format!("{}:{directory}", self.commit)])
+// The path of a directory of the repository in the sandbox.
+fn place(directory: &str) -> String {
+    format!("{REPOSITORY}/{directory}").trim_end_matches('/').to_owned()
+}
+
+// Packs a directory of the repository as a zip file, which is checked like any other.
+fn archive(sandbox: &Sandbox, directory: &str) -> anyhow::Result<Vec<u8>> {
+    let (fs, top) = (sandbox.fs(), place(directory));
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    for found in fs.walk(&top)? {
+        let path = found.path.strip_prefix(&top).unwrap_or_default().trim_start_matches('/');
+        let kind = found.stat.file_type();
+        anyhow::ensure!(kind != FileType::Symlink, "unsafe archive: `{path}` is a symbolic link");
+        if kind != FileType::File {
+            continue;
+        }
+        bytes += found.stat.size;
+        anyhow::ensure!(bytes <= SKILL_BYTES, "it is larger than {SKILL_BYTES} bytes");
+        anyhow::ensure!(files.len() < MOST_FILES, "it has more than {MOST_FILES} files");
+        let content = fs.read(&found.path)?;
+        files.push(File { path: path.to_owned(), content, is_executable: found.stat.mode & 0o111 != 0 });
     }
+    Ok(skills::pack(&files))
 }
 
 pub(super) fn package(path: &Path, output: Option<&Path>, printer: &Printer) -> anyhow::Result<Code> {
@@ -187,6 +201,9 @@ pub(super) fn package(path: &Path, output: Option<&Path>, printer: &Printer) -> 
 pub(super) fn new(name: &str, language: NewLanguage, printer: &Printer) -> anyhow::Result<Code> {
     let directory = Path::new(name);
     let files = skills::template(name, language.into())?;
+    if directory.exists() {
+        return Err(Hinted::error(format!("`{name}` already exists"), "choose another name, or remove the directory first"));
+    }
     std::fs::create_dir(directory).with_context(|| format!("cannot create `{name}`"))?;
     for file in &files {
         let path = directory.join(&file.path);
@@ -194,6 +211,10 @@ pub(super) fn new(name: &str, language: NewLanguage, printer: &Printer) -> anyho
             std::fs::create_dir_all(parent).with_context(|| format!("cannot create `{}`", parent.display()))?;
         }
         write_whole(&path, &file.content)?;
+        if file.is_executable {
+            let mode = Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).with_context(|| format!("cannot make `{}` executable", path.display()))?;
+        }
     }
     if printer.is_json() {
         printer.json(&json!({ "created": name, "files": files }));

@@ -96,7 +96,15 @@ pub(super) fn files(skills: &Skills, name: &str, path: Option<&str>, printer: &P
 
 pub(super) fn diff(skills: &Skills, from: &str, to: Option<&str>, printer: &Printer) -> anyhow::Result<Code> {
     let (name, from) = versioned(from)?;
-    let to = to.map(|to| to.rsplit_once('@').map_or(to, |(_, version)| version));
+    let to = match to.map(|to| to.split_once('@').map_or((name, to), |reference| reference)) {
+        Some((other, _)) if other != name => {
+            return Err(Hinted::error(
+                format!("cannot compare skill `{name}` with another one, `{other}`"),
+                "name two versions of one skill",
+            ));
+        }
+        to => to.map(|(_, version)| version),
+    };
     let diff = skills.catalog().diff(name, from, to)?;
     if printer.is_json() {
         printer.json(&json!(diff));

@@ -1,6 +1,6 @@
 //! `skill run`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use runtime::{ByteSize, Cancel, Command};
@@ -30,6 +30,8 @@ pub(super) fn run(skills: &Skills, args: &SkillRun, printer: &Printer) -> anyhow
     }
     for path in &args.file {
         let name = path.file_name().with_context(|| format!("`{}` has no name", path.display()))?.to_string_lossy().into_owned();
+        let is_taken = |other: &&PathBuf| other.file_name() == path.file_name();
+        anyhow::ensure!(args.file.iter().filter(is_taken).count() == 1, "more than one file is named `{name}`");
         let content = input::bounded(input::regular_file(path)?, FILE_MAX, &format!("`{}`", path.display()))?;
         request = request.file(name, content);
     }
@@ -39,15 +41,21 @@ pub(super) fn run(skills: &Skills, args: &SkillRun, printer: &Printer) -> anyhow
     if let Some(session) = &args.session {
         request = request.session(session);
     }
-    let result = skills.run(request)?;
+    let mut result = skills.run(request)?;
     let signal = interrupts.unwatch();
-    if let Some(directory) = &args.download {
-        result.save(directory)?;
-    }
+    // The script has run, so its output must not be lost with its files.
+    let lost = args.download.as_deref().and_then(|directory| result.save(directory).err());
     if printer.is_json() {
+        result.notes.extend(lost.as_ref().map(|error| format!("the files were not copied: {error}")));
         printer.line(&printer.foreign(&result.to_json()));
     } else {
-        tell(&result, args.download.as_deref(), printer);
+        tell(&result, args.download.as_deref().filter(|_| lost.is_none()), printer);
+    }
+    if let Some(error) = lost {
+        if !printer.is_json() {
+            printer.error(&super::hinted(error.into()));
+        }
+        return Ok(signal.map_or(Code::Failure, Code::Signal));
     }
     let code = match result.status {
         Status::Success => Code::Success,
