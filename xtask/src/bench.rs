@@ -13,6 +13,8 @@ const HELP: &str = "Usage: cargo xtask bench <benchmark>
   peers       compare with similar tools: writes docs/benchmarks.{md,svg}; --install installs them by name,
               --rounds N, --note TEXT adds a note to the page
   commands    measure commands: warm, in a new sandbox, with programs and pipelines
+  python      check the bars of the Python package, and of reading while a command runs: [starts] [warm] [chunks] [memory]
+              [files] [reads]
   server      check the targets of `sandlite serve`: [warm] [flood] [memory] [many] [ROUNDS]
   versions    measure versions beside none and beside git; reports whether each bar is met
   skills      measure runs of skills beside a container; reports whether each bar is met
@@ -36,6 +38,10 @@ pub(crate) fn bench(args: &[String]) -> crate::Outcome {
             run(ours()?.args(["targets", nanos.trim()]), CARGO)
         }
         Some("peers") => peers::peers(args),
+        Some("python") => {
+            crate::wheel::bench(args.get(1..).unwrap_or_default())?;
+            run(cargo().args(["bench", "--workspace", "--bench", "reading"]), CARGO)
+        }
         Some("server") => {
             let bench = ["bench", "--workspace", "--bench", "server", "--"];
             run(cargo().args(bench).args(args.iter().skip(1)), CARGO)

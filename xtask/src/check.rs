@@ -1,9 +1,8 @@
 //! `cargo xtask test`: every check that CI runs, cheapest first.
 
-use std::path::PathBuf;
 use std::process::Command;
 
-use crate::run::{cargo, root, step};
+use crate::run::{cargo, cargo_home, root, step};
 use crate::{Outcome, guests, openapi, package, skillbox, skips, wheel};
 
 /// `cargo xtask test`: stops at the first check that fails.
@@ -79,14 +78,12 @@ fn dependencies() -> Outcome {
     run_cargo(&["deny", "--offline", "--workspace", "check", "bans", "licenses", "sources"])
 }
 
-// Known vulnerabilities, where somebody has fetched the list of them.
+// Known vulnerabilities, if their database was fetched.
 fn advisories() -> Outcome {
     if !has_deny() {
         return skips::skip("advisories", "run `cargo install cargo-deny` to check for known vulnerabilities");
     }
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"))).unwrap_or_default();
-    if !home.join("advisory-dbs").is_dir() {
+    if !cargo_home()?.join("advisory-dbs").is_dir() {
         return skips::skip("advisories", "no database of advisories here: fetch it with `cargo deny fetch`");
     }
     run_cargo(&["deny", "--offline", "--workspace", "check", "advisories"])

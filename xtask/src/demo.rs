@@ -3,20 +3,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
-use crate::run::{cargo, run, step, target};
+use crate::run::{cargo, run, shown, step, target};
 use crate::{Outcome, dist, guests};
 
-/// `cargo xtask demo`.
+/// Runs `cargo xtask demo`.
 pub(crate) fn run_demo() -> Outcome {
+    let begin = Instant::now();
     let guests = guests::start()?;
-    step("building sandlite");
+    step("building sandlite, which takes 10 to 20 minutes the first time");
     // With the features of the whole workspace: the wheel and the tests then find every crate built.
     let built = run(cargo().args(["build", "--workspace", "--release", "--bin", "sandlite"]), "install Rust with rustup");
     guests.finish().and(built)?;
     let sandlite = dist::assemble(&target().join("release/sandlite"), &target().join("dist"))?;
-    let tour = Tour::new(sandlite)?;
-    tour.take()
+    step(&format!("built in {} minutes: a tour", shown(begin.elapsed())));
+    let tour = Tour::new(sandlite.clone())?;
+    tour.take()?;
+    println!("\nThe program is `{}`; its compiled guests are in the directory next to it.", sandlite.display());
+    Ok(())
 }
 
 struct Tour {
@@ -35,7 +40,6 @@ impl Tour {
     }
 
     fn take(&self) -> Outcome {
-        step("a tour");
         self.show(
             "one file is a whole computer: bash, utilities, files",
             &["--db", "agent.db", "bash", "-c", "echo hello | tr a-z A-Z > /greeting; cat /greeting"],
@@ -44,6 +48,17 @@ impl Tour {
         self.show(
             "files survive to the next command",
             &["--db", "agent.db", "bash", "-c", "wc -c /greeting; echo 'and history too' > ~/notes"],
+            true,
+        )?;
+        self.show(
+            "Python works on the same files, and bash can start it",
+            &[
+                "--db",
+                "agent.db",
+                "python",
+                "-c",
+                "import json; print(json.dumps({'greeting': open('/greeting').read().strip()}))",
+            ],
             true,
         )?;
         self.show(
@@ -67,4 +82,14 @@ impl Tour {
 fn quoted(args: &[&str]) -> String {
     let quote = |arg: &&str| if arg.contains([' ', '|', ';', '>']) { format!("\"{arg}\"") } else { (*arg).to_owned() };
     args.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_shown_as_a_person_would_type_them() {
+        assert_eq!(quoted(&["--db", "a.db", "bash", "-c", "wc -c /x"]), "--db a.db bash -c \"wc -c /x\"");
+    }
 }

@@ -2,8 +2,8 @@
 //! materials and the checksums. Each is tested where it would be installed.
 //!
 //! Two builds in two directories have the same bytes. Paths of this machine are removed from the program, so it is built in a target
-//! directory of its own, with other flags than the tests. Compiled guests are included: compiling them takes longer than a first
-//! command, and `cargo build` cannot do it, because the program itself is the compiler.
+//! directory of its own, with other flags than the tests, and with the profile `dist`, which optimizes everything. Compiled guests are
+//! included: compiling them takes longer than a first command, and `cargo build` cannot do it, because the program itself is the compiler.
 
 mod archive;
 mod bill;
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use crate::run::{cargo, output, root, run, step, target};
+use crate::run::{cargo, cargo_home, output, root, run, step, target};
 use crate::{Fallible, Outcome, guests, wheel};
 use archive::{Node, Tree, gzip, tar};
 use debian::Content;
@@ -56,7 +56,7 @@ fn build(work: Work) -> Outcome {
         step("building the program and the Python package without paths of this machine");
         compile(&build, &modules)?;
     }
-    let program = strip(&build.join("release/sandlite"))?;
+    let program = strip(&build.join("dist/sandlite"))?;
     require_static(&fs::read(&program)?)?;
     step("compiling the guests for other machines");
     let compiled = compiled_guests(&program, &build)?;
@@ -77,7 +77,7 @@ fn build(work: Work) -> Outcome {
     for (name, bytes) in &files {
         fs::write(place.join(name), bytes)?;
     }
-    wheel::pack_for_others(&build.join("release/lib_native.so"), &place)?;
+    wheel::pack_for_others(&build.join("dist/deps/lib_native.so"), &place)?;
     write_sums(&place)?;
     test_archive(&place.join(format!("{name}.tar.gz")), &name)?;
     eprintln!("    {}", place.display());
@@ -128,7 +128,19 @@ fn date() -> Fallible<u64> {
 fn compile(build: &Path, modules: &Path) -> Outcome {
     let mut cargo = cargo();
     cargo
-        .args(["build", "--locked", "--workspace", "--release", "--quiet", "--bin", "sandlite", "--lib", "--target-dir"])
+        .args([
+            "build",
+            "--locked",
+            "--workspace",
+            "--profile",
+            "dist",
+            "--quiet",
+            "--bin",
+            "sandlite",
+            "--bin",
+            "sandlite-native",
+            "--target-dir",
+        ])
         .arg(build);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(build)?).env_remove("RUSTFLAGS").env_remove("CARGO_TARGET_DIR");
     // A C compiler writes paths into assertions.
@@ -140,27 +152,16 @@ fn compile(build: &Path, modules: &Path) -> Outcome {
     run(&mut cargo, CARGO)
 }
 
-// Later flags win where several match.
+// Later prefixes win where several match. The linker's id of the program would depend on the names that `strip` removes.
 fn flags(build: &Path) -> Fallible<OsString> {
-    let mut flags = OsString::new();
-    for (index, (from, to)) in
-        [(cargo_home()?, "/cargo"), (root(), "/sandlite"), (build.to_owned(), "/build")].into_iter().enumerate()
-    {
-        if index > 0 {
-            flags.push("\u{1f}");
-        }
-        flags.push("--remap-path-prefix=");
+    let mut flags = OsString::from("-Clink-arg=-Wl,--build-id=none");
+    for (from, to) in [(cargo_home()?, "/cargo"), (root(), "/sandlite"), (build.to_owned(), "/build")] {
+        flags.push("\u{1f}--remap-path-prefix=");
         flags.push(from);
         flags.push("=");
         flags.push(to);
     }
     Ok(flags)
-}
-
-fn cargo_home() -> Fallible<PathBuf> {
-    let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
-    Ok(named.or(home).ok_or("neither CARGO_HOME nor HOME is set")?)
 }
 
 // Names of functions are of no use without their debug information.
@@ -215,6 +216,10 @@ fn compiled_guests(program: &Path, build: &Path) -> Fallible<Vec<(String, Vec<u8
 fn content(version: &str, program: &Path, guests: Vec<(String, Vec<u8>)>, bill: Vec<u8>) -> Fallible<Content> {
     let print = |args: &[&str]| output(Command::new(program).args(args), CARGO).map(String::into_bytes);
     let pages = program.with_extension("man");
+    // Pages of an earlier version would be packed, too.
+    if pages.exists() {
+        fs::remove_dir_all(&pages)?;
+    }
     fs::create_dir_all(&pages)?;
     run(Command::new(program).arg("man").arg(&pages), CARGO)?;
     let mut manual = Vec::new();

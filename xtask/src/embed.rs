@@ -34,7 +34,8 @@ pub(crate) fn run_embed() -> Outcome {
     // The same versions as here, so that nothing is fetched.
     fs::copy(root().join("Cargo.lock"), place.join("Cargo.lock"))?;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--release", "--quiet", "--offline"]).current_dir(&place).env("CARGO_TARGET_DIR", target().join("embed"));
+    // Not by a variable: the build script of the guests would look for the modules there.
+    cargo.args(["run", "--release", "--quiet", "--offline", "--target-dir"]).arg(target().join("embed")).current_dir(&place);
     let printed = output(&mut cargo, "install Rust with rustup");
     let has_file = place.join("agent.db").exists();
     fs::remove_dir_all(&place)?;

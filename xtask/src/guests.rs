@@ -3,6 +3,7 @@
 mod prepare;
 mod python;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use crate::run::{cargo, output, root, run as run_program, step, target};
+use crate::run::{cargo, cargo_home, output, root, run as run_program, step, target};
 
 const TARGET: &str = "wasm32-wasip1";
 
@@ -30,7 +31,15 @@ const SOURCES: [&str; 9] = [
 ];
 
 /// For fork, `__stack_pointer` is exported and the stack comes first, so that everything below it is dead.
-const RUST_FLAGS: &str = "-C link-arg=--export=__stack_pointer -C link-arg=--stack-first -C link-arg=-zstack-size=4194304 -C target-feature=+simd128,+bulk-memory";
+const RUST_FLAGS: [&str; 4] = [
+    "-Clink-arg=--export=__stack_pointer",
+    "-Clink-arg=--stack-first",
+    "-Clink-arg=-zstack-size=4194304",
+    "-Ctarget-feature=+simd128,+bulk-memory",
+];
+
+/// What the paths of downloaded crates begin with in a module, so that two machines build the same bytes.
+const CRATES: &str = "/cargo";
 
 /// Builds changed guests; with `--python-sci` also installs the scientific Python where `sandlite` looks for it.
 pub(crate) fn run(args: &[String]) -> crate::Outcome {
@@ -128,7 +137,11 @@ fn compile() -> crate::Fallible<PathBuf> {
     let directory = target().join("guests");
     let mut command = cargo();
     command.args(["build", "--package", "sandlite-shell", "--bin", "sandlite-shell", "--profile", "guest", "--target", TARGET]);
-    command.arg("--target-dir").arg(&directory).env("RUSTFLAGS", RUST_FLAGS).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let mut flags = OsString::from(RUST_FLAGS.join("\u{1f}"));
+    flags.push("\u{1f}--remap-path-prefix=");
+    flags.push(cargo_home()?);
+    flags.push(format!("={CRATES}"));
+    command.arg("--target-dir").arg(&directory).env("CARGO_ENCODED_RUSTFLAGS", flags).env_remove("RUSTFLAGS");
     run_program(&mut command, "install Rust with rustup")?;
     Ok(directory.join(TARGET).join("guest/sandlite-shell.wasm"))
 }
@@ -155,7 +168,8 @@ pub(crate) fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 // Everything that determines the result: sources, dependencies, flags, profile, compiler.
 fn key() -> crate::Fallible<String> {
     let mut hasher = Sha256::new();
-    hasher.update(RUST_FLAGS);
+    hasher.update(RUST_FLAGS.join(" "));
+    hasher.update(CRATES);
     hasher.update(include_str!("guests/prepare.rs"));
     hasher.update(output(Command::new("rustc").arg("-vV"), "install Rust with rustup")?);
     hasher.update(profile()?);
@@ -184,10 +198,14 @@ fn dependencies() -> crate::Fallible<String> {
     Ok(lines.join("\n"))
 }
 
+// All profiles: that of the guests inherits the settings of packages from `release`.
 fn profile() -> crate::Fallible<String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
-    let (_, profile) = manifest.split_once("[profile.guest]").ok_or("Cargo.toml has no [profile.guest]")?;
-    Ok(profile.split("\n[").next().unwrap_or_default().to_owned())
+    if !manifest.contains("\n[profile.guest]\n") {
+        return Err("Cargo.toml has no [profile.guest]".into());
+    }
+    let sections = manifest.split("\n[").filter(|section| section.starts_with("profile.") && !section.starts_with("profile.d"));
+    Ok(sections.collect::<Vec<_>>().join("\n["))
 }
 
 fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {

@@ -4,6 +4,7 @@ mod attack;
 mod bench;
 mod check;
 mod cpython_tests;
+mod cross;
 mod demo;
 mod dist;
 mod docs;
@@ -38,6 +39,8 @@ Usage: cargo xtask <command>
             (--python-sci: also install the scientific Python for its tests)
   wheel     build the Python package, including the guests
   dist      build everything that is distributed, in target/dist/packages: static program, .deb, wheel, bill of materials, checksums
+  cross [PLATFORM]
+            build the program for aarch64-unknown-linux-gnu or x86_64-unknown-linux-musl and run its self-test, in an emulator if needed
   embed     build and run a project outside the repository that depends on the runtime
   package   pack every crate as for a registry (--verify: also build the packed crates)
   licenses  write cli/licenses.txt, the licenses of all crates, after a change of dependencies
@@ -54,7 +57,7 @@ Usage: cargo xtask <command>
   docs      rewrite the generated pages in docs/reference and the copies of Rust blocks for the tests
   record    record the results of the machine's real bash for tests/bash
 
-The first call builds everything and takes some minutes; later calls only build what changed.
+The first call builds everything and takes 10 to 20 minutes on two cores; later calls only build what changed.
 ";
 
 fn main() -> ExitCode {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         "bench" => bench::bench(rest),
         "wheel" => wheel::build(),
         "dist" => dist::run_dist(rest),
+        "cross" => cross::run_cross(rest),
         "docs" => docs::write(),
         "embed" => embed::run_embed(),
         "package" => package::run_package(rest),

@@ -23,7 +23,7 @@ const MODULES: [&str; 7] = [
     "shell.wasm.xz",
 ];
 
-/// `cargo xtask package`.
+/// Runs `cargo xtask package`.
 pub(crate) fn run_package(args: &[String]) -> Outcome {
     let verify = match args {
         [] => false,

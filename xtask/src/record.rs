@@ -288,7 +288,7 @@ fn empty_directory() -> Result<()> {
     Ok(fs::create_dir(DIRECTORY)?)
 }
 
-/// Every file, link and empty directory below `folder`, by path relative to the case's directory.
+/// Returns every file, link and empty directory below `folder`, by its path relative to the case's directory.
 fn collect(folder: &Path, after: &mut BTreeMap<Vec<u8>, Entry>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

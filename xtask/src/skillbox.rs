@@ -16,7 +16,7 @@ const KEY: &str = "sk-example-test-key";
 /// The address that the shell program uses.
 const ADDRESS: &str = "http://api:8080";
 
-/// Runs both programs, and says how many of their checks passed.
+/// Runs both programs, and prints how many of their checks passed.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let [directory] = args else { return Err("usage: cargo xtask skillbox DIR".into()) };
     let checkout = fs::canonicalize(directory).map_err(|error| format!("cannot read `{directory}`: {error}"))?;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     if failed == 0 && passed > 0 { Ok(()) } else { Err("some checks of Skillbox's programs failed".into()) }
 }
 
-/// The same if `SANDLITE_SKILLBOX` names a checkout; says that it is skipped otherwise.
+/// Does the same if `SANDLITE_SKILLBOX` names a checkout; otherwise reports SKIPPED.
 pub(crate) fn run_if_there() -> Outcome {
     match env::var("SANDLITE_SKILLBOX") {
         Ok(directory) => run(&[directory]),

@@ -10,7 +10,7 @@ use crate::run::{root, step, target};
 /// The variable that names the file to which tests add what they skip.
 pub(crate) const VARIABLE: &str = "SANDLITE_SKIPPED";
 
-/// Where skipped checks are collected.
+/// Returns where skipped checks are collected.
 pub(crate) fn file() -> PathBuf {
     target().join("skipped.txt")
 }
@@ -59,5 +59,19 @@ mod tests {
         assert!(is_allowed(allowed, "python::scientific::numpy_works: set SANDLITE_PYTHON_SCI"));
         assert!(!is_allowed(allowed, "cli::pages: no browser"));
         assert!(!is_allowed("", "anything"));
+    }
+
+    #[test]
+    fn the_list_names_reasons_and_not_whole_suites() {
+        let allowed = fs::read_to_string(root().join("xtask/allowed-skips.txt")).unwrap();
+        assert!(is_allowed(&allowed, "pytest: could not import 'langchain_core': No module named 'langchain_core'"));
+        for refused in [
+            "pytest: no wheel can be built here: error",
+            "pytest: the program was not built",
+            "behaviour::files::a",
+            "the Python package: pip",
+        ] {
+            assert!(!is_allowed(&allowed, refused), "{refused}");
+        }
     }
 }

@@ -10,6 +10,9 @@ use crate::{Fallible, Outcome, guests, skips};
 
 const PYTHON: &str = "install Python 3.9 or newer (`apt install python3 python3-venv` on Debian)";
 
+/// The message in pytest's report for a file that is skipped when it is imported.
+const WHOLE_FILE: &str = "collection skipped";
+
 /// Whether a wheel includes compiled guests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guests {
@@ -74,10 +77,25 @@ pub(crate) fn test() -> Outcome {
 // The reasons of the tests that were skipped, each once, from pytest's report.
 fn skipped(report: &str) -> BTreeSet<String> {
     let reasons = report.split("<skipped").skip(1).filter_map(|element| {
-        let element = element.split('>').next()?;
-        Some(element.split_once("message=\"")?.1.split('"').next()?.replace("&quot;", "'").replace("&#10;", " "))
+        let (element, text) = element.split_once('>')?;
+        let message = element.split_once("message=\"")?.1.split('"').next()?;
+        // The reason of a whole file is in the text, as part of a tuple.
+        let reason = match message == WHOLE_FILE {
+            true => {
+                let reason = text.split('<').next()?.split_once("Skipped: ")?.1;
+                reason.strip_suffix("\")").or_else(|| reason.strip_suffix("')")).unwrap_or(reason)
+            }
+            false => message,
+        };
+        Some(reason.replace("&quot;", "'").replace("&#10;", " "))
     });
     reasons.collect()
+}
+
+/// Measures the bars of the Python package, as a user has it: installed from a wheel with compiled guests.
+pub(crate) fn bench(parts: &[String]) -> Outcome {
+    let python = environment("bench", &wheel(Guests::Compiled)?)?;
+    run(Command::new(python).arg(root().join("benches/python_package.py")).args(parts), PYTHON)
 }
 
 fn has_python() -> bool {
@@ -86,9 +104,10 @@ fn has_python() -> bool {
 
 fn wheel(carried: Guests) -> Fallible<PathBuf> {
     step("building the Python package");
-    // The whole workspace, like the tests: one package alone has other features, and builds wasmtime again.
-    run(cargo().args(["build", "--workspace", "--release", "--quiet", "--lib"]), "install Rust with rustup")?;
-    let library = target().join("release/lib_native.so");
+    // The whole workspace, like the tests: one package alone has other features, and builds wasmtime again. `--lib` would build the
+    // guests for this machine.
+    run(cargo().args(["build", "--workspace", "--release", "--quiet", "--bin", "sandlite-native"]), "install Rust with rustup")?;
+    let library = target().join("release/deps/lib_native.so");
     let place = target().join("wheel");
     let compiled = if carried == Guests::Compiled { compile(&library, &place)? } else { Vec::new() };
     pack(&library, &compiled, &place.join(if carried == Guests::Compiled { "dist" } else { "test" }))
@@ -176,8 +195,10 @@ mod tests {
     #[test]
     fn reasons_of_skipped_tests_are_found_in_the_report() {
         let report = r#"<testcase name="a"><skipped type="pytest.skip" message="could not import &quot;x&quot;">at</skipped></testcase>
-            <testcase name="b"><skipped type="pytest.skip" message="no Deno">at</skipped></testcase><testcase name="c" />"#;
-        assert_eq!(skipped(report).into_iter().collect::<Vec<_>>(), ["could not import 'x'", "no Deno"]);
+            <testcase name="b"><skipped type="pytest.skip" message="no Deno">at</skipped></testcase><testcase name="c" />
+            <testcase name="d"><skipped message="collection skipped">('/d.py', 7, "Skipped: could not import 'y': no module 'y'")</skipped></testcase>"#;
+        let expected = ["could not import 'x'", "could not import 'y': no module 'y'", "no Deno"];
+        assert_eq!(skipped(report).into_iter().collect::<Vec<_>>(), expected);
         assert!(skipped("<testsuite />").is_empty());
     }
 }

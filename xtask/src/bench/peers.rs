@@ -177,6 +177,9 @@ fn page(measured: &[Measured], missing: &[&str], rounds: usize) -> String {
         }
     }
     page.push_str(NOTES);
+    let native = measured.iter().filter(|measured| measured.neighbour.isolation == neighbours::NONE);
+    let files: Vec<_> = native.filter_map(|measured| Some(format!("`{}`", measured.neighbour.command.first()?))).collect();
+    let _ = writeln!(page, "The native programs are {}.", files.join(" and "));
     if !missing.is_empty() {
         let _ = write!(page, "\nNot measured because they are not installed: {}.\n", missing.join(", "));
     }
@@ -184,7 +187,7 @@ fn page(measured: &[Measured], missing: &[&str], rounds: usize) -> String {
 }
 
 const NOTES: &str = "
-What the figures do not say: Sandlite's include opening a database, a transaction and a row of history; bubblewrap, native bash and
+Not visible in the figures: Sandlite's include opening a database, a transaction and a history row; bubblewrap, native bash and
 native CPython meter nothing; just-bash and bashkit interpret bash without processes; Pyodide starts a browser's Python in Node.
 ";
 
@@ -209,4 +212,23 @@ fn machine() -> String {
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{} × {cores}", model.unwrap_or(std::env::consts::ARCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The page is written by this program, not by hand: all of it that is not measured is here.
+    #[test]
+    fn the_page_has_the_text_of_the_benchmark() {
+        let page = std::fs::read_to_string(root().join("docs/benchmarks.md")).unwrap();
+        assert!(page.contains(NOTES), "docs/benchmarks.md lacks the notes: run `cargo xtask bench peers`");
+        for work in &WORK {
+            let line = format!("- {}: `{}`\n", work.name, work.code);
+            assert!(page.contains(&line), "docs/benchmarks.md lacks {line:?}: run `cargo xtask bench peers`");
+        }
+        let header =
+            "of a program started from a terminal, including its own start-up. The entries of a row were measured\nalternately";
+        assert!(page.contains(header), "docs/benchmarks.md has another introduction: run `cargo xtask bench peers`");
+    }
 }

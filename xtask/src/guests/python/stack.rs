@@ -71,7 +71,7 @@ pub(super) fn widen(memory: &mut [u8]) -> crate::Outcome {
     Ok(())
 }
 
-/// The module with visible frames in the functions that check.
+/// Returns the module with visible frames in the functions that check.
 pub(super) fn make_visible(wasm: &[u8]) -> crate::Fallible<Vec<u8>> {
     let (mut bodies, mut results, mut types, mut imported) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for payload in Parser::new(0).parse_all(wasm) {
