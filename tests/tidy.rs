@@ -357,7 +357,7 @@ fn crates_know_only_those_below_them() {
 }
 
 /// Phrases that are grammatical but not idiomatic, and what to write instead. See the style rules in CONTRIBUTING.md.
-const BANNED: [(&str, &str); 34] = [
+const BANNED: [(&str, &str); 37] = [
     ("is no ", "`is not a` or `invalid`"),
     ("are no ", "`are not`"),
     ("unless told", "`defaults to`"),
@@ -392,6 +392,9 @@ const BANNED: [(&str, &str); 34] = [
     ("says of", "`describes`, or name the text: description, header, label"),
     ("said of", "`described`, or name the text"),
     ("talked into", "name the attack: prompt injection, a forged request"),
+    ("stands for itself", "`is literal`"),
+    ("it has been said", "`after reporting it`"),
+    ("nobody has been told", "`has not been reported`"),
 ];
 
 /// Files that are not scanned, each with the reason.

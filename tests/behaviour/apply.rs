@@ -135,7 +135,7 @@ fn applied_files_can_be_changed_again() {
     sandbox.bash("rm /p/new").unwrap();
     apply(&sandbox, project.path()).unwrap();
     assert!(!project.path().join("new").exists());
-    // The history says that it was done, and not where.
+    // The history records the fact, but not the directory.
     let row = sandbox.history(1).unwrap().remove(0);
     assert_eq!(row.name, "apply");
     assert!(!serde_json::to_string(&row).unwrap().contains(&project.path().display().to_string()));
@@ -262,6 +262,7 @@ fn the_real_git_applies_the_patch_and_takes_it_back() {
     fs::write(at("open"), "no newline").unwrap();
     fs::write(at("empty"), "").unwrap();
     fs::write(at("latin"), b"caf\xe9\n").unwrap();
+    fs::write(at("private"), "x\n").unwrap();
     fs::write(at("becomes link"), "file\n").unwrap();
     fs::write(at("-dash \"quoted\" \\ \t tab\nline"), "odd name\n").unwrap();
     let before = content(project.path());
@@ -269,15 +270,17 @@ fn the_real_git_applies_the_patch_and_takes_it_back() {
     let script = "cd /work; for i in 1 2 3; do head -c 5000 /dev/urandom; done > binary; rm gone empty; printf 'a\\rB\\r\\nc' > carriage
         echo ' now with one' >> open; printf 'th\\351\\n' >> latin; rm 'becomes link'; ln -s README 'becomes link'; chmod +x README
         echo more >> *quoted*; seq 1 5000 > long; touch new-empty 'with space'; echo é > 'é'; mkdir -p d/e; echo f > d/e/f
-        printf 'x' > 'with trailing space '; rm link; rm -r src/deep; echo file > src/deep; head -c 2000000 /dev/zero | tr '\\0' a > huge";
+        printf 'x' > 'with trailing space '; rm link; rm -r src/deep; echo file > src/deep; head -c 2000000 /dev/zero | tr '\\0' a > huge
+        chmod 600 private; mkdir -p .git/hooks; echo evil > .git/hooks/post-commit";
     assert_eq!(sandbox.bash(script).unwrap().stderr, b"");
     let changes = sandbox.versions().changes(Some("HEAD~1"), &["/work".to_owned()]).unwrap();
     let mut patch = Vec::new();
-    changes.write_patch("/work", &mut patch).unwrap();
+    assert_eq!(changes.write_patch("/work", &mut patch).unwrap(), ["/work/.git/hooks/post-commit"]);
     git(project.path(), &["apply", "--check", "-"], &patch);
     git(project.path(), &["apply", "--whitespace=nowarn", "-"], &patch);
     let target = tempfile::tempdir().unwrap();
     sandbox.export_tree("/work", target.path().join("copy")).unwrap();
+    fs::remove_dir_all(target.path().join("copy/.git")).unwrap();
     let plain = |directory: &Path| -> Vec<_> {
         content(directory).into_iter().map(|(name, mode, text)| (name, mode & 0o100, text)).collect()
     };

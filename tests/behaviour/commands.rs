@@ -31,7 +31,7 @@ fn an_unknown_command_exits_with_127_and_bashs_message() {
     );
 }
 
-// What no sandbox can have is not found by those who look first, and says why to those who do not.
+// Programs that no sandbox can have are not found by `command -v`; starting one prints the reason.
 #[test]
 fn an_unsupported_program_reports_the_reason() {
     let output = bash("command -v curl; which git; type sudo; curl x");
@@ -76,7 +76,7 @@ fn output_arrives_as_it_is_written() {
 }
 
 #[test]
-fn bytes_that_are_no_text_pass_through() {
+fn bytes_that_are_not_utf8_pass_through() {
     assert_eq!(bash(r"printf '\377\000\200' | cat").stdout, [0xff, 0, 0x80]);
 }
 
@@ -146,6 +146,18 @@ fn a_working_directory_that_is_not_there_is_an_error_and_nothing_runs() {
     // A command may remove the directory that others start in by default.
     assert!(sandbox.bash("rm -rf ~").unwrap().status.success());
     assert_eq!(sandbox.bash("pwd").unwrap().stdout, b"/\n");
+}
+
+#[test]
+fn a_working_directory_is_the_one_that_cd_would_show() {
+    let sandbox = sandbox();
+    assert!(sandbox.bash("mkdir sub").unwrap().status.success());
+    for (directory, shown) in [("sub", "/home/user/sub"), (".", "/home/user"), ("/tmp/", "/tmp"), ("/tmp/.././/bin/..", "/")] {
+        let output = sandbox.run(Command::bash("pwd").cwd(directory)).unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{shown}\n"));
+    }
+    let error = sandbox.run(Command::bash("pwd").cwd("")).unwrap_err().to_string();
+    assert_eq!(error, "invalid working directory ``: no such file or directory");
 }
 
 #[test]

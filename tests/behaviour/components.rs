@@ -150,7 +150,7 @@ fn a_run_with_components_is_the_same_each_time() {
 }
 
 #[test]
-fn what_is_not_a_command_of_wasi_is_refused_with_the_reason() {
+fn components_that_are_not_commands_are_rejected_with_the_reason() {
     let check = |text: &str, expected: &str| {
         let error = builder().program("bad", wat::parse_str(text).unwrap()).open().err().unwrap();
         assert_eq!(error.to_string(), format!("cannot use the program `bad`: {expected}"));

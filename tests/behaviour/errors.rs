@@ -33,7 +33,7 @@ fn a_name_that_is_taken_exists() {
 }
 
 #[test]
-fn a_change_by_somebody_else_is_stale() {
+fn a_write_after_another_writers_change_is_stale() {
     let sandbox = sandbox();
     sandbox.fs().write("/file", "one").unwrap();
     let version = sandbox.fs().version("/file").unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
 use runtime::actions::{Context, actions};
-use runtime::{Cancel, Command, Error, Event, Keep, Policy, Sandbox};
+use runtime::{Cancel, Command, Content, Error, Event, Keep, Policy, Preset, Sandbox};
 use serde_json::json;
 
 use super::{host, sandbox};
@@ -63,7 +63,66 @@ fn a_hook_that_panics_rejects_the_commit() {
     assert_eq!(output.refused.as_deref(), Some("the hook panicked"));
     assert_eq!(session.bash("echo $x; ls /f").unwrap().stdout, b"1\n");
     assert_eq!(sandbox.view("ann", [""; 0]).unwrap().bash("echo 1 > /f").unwrap().refused.as_deref(), Some("not ann"));
-    assert!(sandbox.on_commit("relative", |_| Ok(())).is_err());
+    for path in ["relative", "", "/a/../f", "/f\0"] {
+        assert!(sandbox.on_commit(path, |_| Ok(())).is_err(), "{path:?}");
+    }
+    let sandbox = super::sandbox();
+    sandbox.on_commit("//a/./f/", |_| Err("closed".to_owned())).unwrap();
+    assert_eq!(sandbox.bash("mkdir /a; echo 1 > /a/f").unwrap().refused.as_deref(), Some("closed"));
+}
+
+// T-BRG-04: no detour changes what a hook guards without asking it.
+#[test]
+fn a_hook_is_asked_whatever_way_a_guest_takes() {
+    let detours = [
+        ("a directory above it is moved away", "mv /src /old"),
+        ("another one takes its place", "mv /src /old; mv /evil /src"),
+        ("a new one takes its place", "mkdir /new; ln -s /evil/x /new/x; mv /src /old; mv /new /src"),
+        ("it is removed while its directory is elsewhere", "mv /src /away; rm /away/x; mv /away /src"),
+        ("it is replaced while its directory is elsewhere", "mv /src /away; rm /away/x; ln -s /evil/x /away/x; mv /away /src"),
+        ("it is written through another name", "echo evil > /free/second"),
+        ("it is written through a new name", "ln /src/x /free/third; echo evil > /free/third"),
+        ("its mode is changed through another name", "chmod 4777 /free/second"),
+        ("it is written through the root's other name", "echo evil > /data/src/x"),
+        ("it is written through a link", "ln -s /src/x /free/link; echo evil > /free/link"),
+        ("much is changed first", "mkdir /many; cd /many; touch {1..9000} {a,b,c}{1..900}; echo evil > /src/x"),
+    ];
+    for (name, script) in detours {
+        let sandbox = Sandbox::builder().host(host()).root_alias("data").open().unwrap();
+        let made = sandbox.bash("mkdir /src /evil /free; echo good > /src/x; echo evil > /evil/x; ln /src/x /free/second");
+        assert!(made.unwrap().status.success());
+        sandbox.on_commit("/src/x", |_| Err("closed".to_owned())).unwrap();
+        let output = sandbox.bash(script).unwrap();
+        assert_eq!(output.refused.as_deref(), Some("closed"), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(sandbox.fs().read("/src/x").unwrap(), b"good\n", "{name}");
+    }
+    // What has nothing to do with it is not its business.
+    let sandbox = sandbox();
+    sandbox.bash("mkdir /src; echo good > /src/x").unwrap();
+    sandbox.on_commit("/src/y", |_| Err("closed".to_owned())).unwrap();
+    assert!(sandbox.bash("mv /src /old; mv /old /src; mv /src /old; mkdir /src; echo z > /src/z").unwrap().status.success());
+}
+
+#[test]
+fn changes_that_cannot_be_listed_are_rejected_if_there_is_a_hook() {
+    let sandbox = Sandbox::builder().host(host()).preset(Preset::Permissive).open().unwrap();
+    sandbox.on_commit("/src", |_| Ok(())).unwrap();
+    let files = (0..100_001).map(|number| (format!("/many/{number}"), Content::from(Vec::new())));
+    let error = sandbox.fs().write_all(files.collect()).unwrap_err();
+    assert!(matches!(&error, Error::Refused(message) if message.starts_with("too many changes for a hook")), "{error}");
+    assert!(!sandbox.fs().exists("/many").unwrap());
+}
+
+#[test]
+fn a_file_with_several_names_changes_under_each_of_them() {
+    let sandbox = sandbox();
+    sandbox.bash("mkdir /o /src; echo a > /o/f; ln /o/f /src/hard").unwrap();
+    let start = sandbox.events_after(None, None).unwrap().version;
+    let run = sandbox.bash("echo b >> /o/f").unwrap().run;
+    assert_eq!(lines(&sandbox.events_after(Some(start), None).unwrap().events), ["modified /o/f", "modified /src/hard"]);
+    assert_eq!(lines(&sandbox.events_after(Some(start), Some("/src")).unwrap().events), ["modified /src/hard"]);
+    let log = sandbox.versions().log(Some("/src/hard"), None, Some(1)).unwrap();
+    assert_eq!(log[0].version.call, Some(run));
 }
 
 fn lines(events: &[Event]) -> Vec<String> {
@@ -73,6 +132,47 @@ fn lines(events: &[Event]) -> Vec<String> {
             format!("{} {}{}", event.kind, event.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default(), event.path)
         })
         .collect()
+}
+
+#[test]
+fn events_of_a_path_include_the_moves_of_its_directory() {
+    let sandbox = sandbox();
+    sandbox.bash("mkdir -p /src/deep /other; echo a > /src/deep/f; echo b > /other/f").unwrap();
+    let start = sandbox.events_after(None, None).unwrap().version;
+    sandbox.bash("mv /src /old").unwrap();
+    sandbox.bash("mv /other /elsewhere").unwrap();
+    sandbox.bash("mv /old /src").unwrap();
+    let seen = |path| lines(&sandbox.events_after(Some(start), Some(path)).unwrap().events);
+    let moves = [
+        "renamed /src -> /old",
+        "renamed /src/deep -> /old/deep",
+        "renamed /src/deep/f -> /old/deep/f",
+        "renamed /old -> /src",
+        "renamed /old/deep -> /src/deep",
+        "renamed /old/deep/f -> /src/deep/f",
+    ];
+    assert_eq!((seen("/src/deep/f"), seen("/src")), (moves.map(str::to_owned).into(), moves.map(str::to_owned).into()));
+    assert_eq!(seen("/src/none"), [""; 0]);
+}
+
+// T-POL-03, T-POL-07.
+#[test]
+fn a_view_sees_moves_across_the_border_of_hidden_paths_and_no_other_name_of_a_hidden_file() {
+    let policy = Policy::parse("[[rule]]\npath = \"/secret\"\nlabel = \"secret\"").unwrap();
+    let sandbox = Sandbox::builder().host(host()).policy(policy).open().unwrap();
+    let owner = sandbox.owner().unwrap();
+    owner.bash("mkdir /secret /open; echo a > /secret/f; echo b > /secret/g; ln /secret/g /open/g; echo c > /open/h").unwrap();
+    let start = owner.events_after(None, None).unwrap().version;
+    owner.bash("mv /secret/f /open/f; echo d >> /secret/g; mv /open/h /secret/h").unwrap();
+    let seen = |labels: &[&str]| {
+        let view = sandbox.view("ann", labels.iter().copied()).unwrap();
+        let mut events = lines(&view.events_after(Some(start), None).unwrap().events);
+        events.sort_unstable();
+        events
+    };
+    assert_eq!(seen(&[]), ["created /open/f", "deleted /open/h"]);
+    let all = ["modified /open/g", "modified /secret/g", "renamed /open/h -> /secret/h", "renamed /secret/f -> /open/f"];
+    assert_eq!(seen(&["secret"]), all);
 }
 
 #[test]
@@ -98,7 +198,7 @@ fn events_come_in_order_from_any_version() {
     let middle = sandbox.events_after(Some(page.events[2].version), Some("/d/b")).unwrap();
     assert_eq!(lines(&middle.events), ["renamed /d/a -> /d/b", "deleted /d/b"]);
     assert!(sandbox.events_after(Some(page.version), None).unwrap().events.is_empty());
-    // Versions that were dropped are said to be lost.
+    // Dropped versions are reported as lost.
     sandbox.versions().prune(&Keep { versions: Some(1), ..Keep::default() }).unwrap();
     let late = sandbox.events_after(Some(start), None).unwrap();
     assert_eq!(late.events.first().map(|event| event.kind.as_str()), Some("lost"));

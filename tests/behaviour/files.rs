@@ -81,7 +81,7 @@ fn devices_and_the_fixed_world_are_there() {
 
 // T-ISO-02: the tree has no way out, and the fixed world cannot be written.
 #[test]
-fn there_is_no_way_out_of_the_tree() {
+fn paths_cannot_leave_the_tree() {
     check(
         "cd /; cd ../../..; pwd; ls -d /../../tmp; ln -s /../../etc l 2>/dev/null; cat l/hostname",
         "/\n/../../tmp\nsandlite\n",
@@ -206,6 +206,16 @@ fn a_row_can_be_recorded_with_other_parameters() {
         (rows[0].name.as_str(), &rows[0].parameters),
         ("seed", &Some(serde_json::json!({ "paths": ["/s/a", "/s/b"], "count": 2 })))
     );
-    let names: Vec<_> = sandbox.fs().list_but("/", |name| name == "tmp").unwrap().into_iter().map(|entry| entry.name).collect();
-    assert!(!names.contains(&"tmp".to_owned()) && names.contains(&"s".to_owned()));
+}
+
+#[test]
+fn the_other_name_of_the_root_lists_a_directory_for_temporary_files_once_it_is_used() {
+    let sandbox = Sandbox::builder().host(host()).root_alias("data").cwd("/data").file("/s/b", "2").open().unwrap();
+    let bash = |command: &str| String::from_utf8(sandbox.bash(command).unwrap().stdout).unwrap();
+    let names = |path: &str| sandbox.fs().list(path).unwrap().into_iter().map(|entry| entry.name).collect::<Vec<_>>();
+    assert_eq!(bash("ls /data; ls -a; echo *; find /data -maxdepth 1"), "s\n.\n..\ns\ns\n/data\n/data/s\n");
+    assert_eq!((names("/data"), names("/").contains(&"tmp".to_owned())), (vec!["s".to_owned()], true));
+    assert_eq!(bash("touch /tmp/x; ls; rm /tmp/x; ls"), "s\ntmp\ns\n");
+    assert_eq!(bash("mktemp > /dev/null; ls"), "s\ntmp\n");
+    assert_eq!(names("/data"), ["s", "tmp"]);
 }

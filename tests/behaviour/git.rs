@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use runtime::{FileType, GitExport, GitExported, GitForm, GitImport, Keep, Limits, Mount, Sandbox};
+use runtime::{FileType, GitExport, GitExported, GitForm, GitImport, Keep, Limits, Sandbox};
 
 use super::sandbox;
 
 /// Runs the machine's git, without anybody's settings, and returns what it prints.
-fn git(directory: &Path, arguments: &[&str]) -> String {
+pub(super) fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = command(directory, arguments).output().expect("these tests need `git`");
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "git {arguments:?}: {out}{error}");
@@ -36,7 +36,7 @@ fn import(sandbox: &Sandbox, from: &Path, into: &str) -> Result<runtime::GitImpo
 }
 
 /// The files below a directory of the host: whether each can be executed, and its content or target.
-fn on_host(top: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
+pub(super) fn on_host(top: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
     let (mut found, mut left) = (BTreeMap::new(), vec![PathBuf::new()]);
     while let Some(relative) = left.pop() {
         for entry in std::fs::read_dir(top.join(&relative)).unwrap() {
@@ -61,7 +61,7 @@ fn on_host(top: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
 }
 
 /// The same of a sandbox.
-fn in_sandbox(sandbox: &Sandbox, top: &str) -> BTreeMap<String, (bool, Vec<u8>)> {
+pub(super) fn in_sandbox(sandbox: &Sandbox, top: &str) -> BTreeMap<String, (bool, Vec<u8>)> {
     let mut found = BTreeMap::new();
     for entry in sandbox.fs().walk(top).unwrap() {
         let name = entry.path.strip_prefix(top).unwrap().trim_start_matches('/').to_owned();
@@ -84,8 +84,8 @@ fn in_sandbox(sandbox: &Sandbox, top: &str) -> BTreeMap<String, (bool, Vec<u8>)>
 fn changed() -> Sandbox {
     let sandbox = sandbox();
     for script in [
-        "mkdir -p /src/lib /src/empty; echo one > /src/a; seq 5000 > /src/lib/long; ln -s a /src/link",
-        "chmod +x /src/a; echo two >> /src/a; mkfifo /src/pipe",
+        "mkdir -p /src/lib /src/empty; echo one > /src/a; seq 5000 > /src/lib/long; ln -s a /src/link; echo x > /src/emptied",
+        "chmod +x /src/a; echo two >> /src/a; mkfifo /src/pipe; : > /src/emptied",
         "mv /src/lib /src/library; seq 4000 > /src/library/long",
         "rm /src/link; mkdir /src/link; echo in > /src/link/file; false",
         "rm -r /src/link; ln -s library/long /src/link; mkdir /src/a-b /src/a.d; touch /src/a-b/x /src/a.d/x",
@@ -124,6 +124,31 @@ fn every_commit_of_an_export_has_the_files_of_its_version() {
     }
     let tag = git(&bare, &["for-each-ref", "--format=%(refname) %(objecttype) %(contents)", "refs/tags"]);
     assert_eq!(tag.trim(), "refs/tags/the-end tag of the beginning");
+}
+
+#[test]
+fn a_directory_that_became_a_link_is_a_link_in_its_commit() {
+    let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
+    sandbox.bash("mkdir -p /src/d; echo one > /src/d/x").unwrap();
+    sandbox.bash("mv /src/d /src/e; ln -s e /src/d").unwrap();
+    let bare = directory.path().join("src.git");
+    export(&sandbox, &bare, "/src");
+    assert_eq!(git(&bare, &["ls-tree", "-r", "--name-only", "main"]), "d\ne/x\n");
+    assert_eq!(git(&bare, &["show", "main:d"]), "e");
+}
+
+#[test]
+fn checkpoints_whose_names_collide_are_separate_tags() {
+    let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
+    sandbox.bash("echo one > /note").unwrap();
+    for name in ["a", "a/b", "a?b", "x/y/z", "x/y"] {
+        sandbox.versions().checkpoint(name, None).unwrap();
+    }
+    let bare = directory.path().join("x.git");
+    assert_eq!(export(&sandbox, &bare, "/").tags, 5);
+    let tags = git(&bare, &["for-each-ref", "--format=%(refname:lstrip=2)", "refs/tags"]);
+    assert_eq!(tags.lines().collect::<Vec<_>>(), ["a", "a-b", "a-b-2", "x-y-z", "x/y"]);
+    assert_eq!(git(&bare, &["fsck", "--strict"]), "");
 }
 
 #[test]
@@ -187,8 +212,23 @@ fn a_link_that_leads_out_is_a_commit_but_not_a_file_of_the_host() {
     assert_eq!(git(&work, &["ls-files"]), "in\nout\nup\n");
 }
 
+#[test]
+fn a_link_that_git_rejects_is_skipped() {
+    let (sandbox, directory) = (sandbox(), tempfile::tempdir().unwrap());
+    sandbox
+        .bash("mkdir /src; echo x > /src/in; ln -s in /src/.gitmodules; ln -s in /src/.GitModules; ln -s in /src/.gitignore")
+        .unwrap();
+    let bare = directory.path().join("x.git");
+    assert_eq!(export(&sandbox, &bare, "/src").skipped, ["/src/.GitModules", "/src/.gitmodules"]);
+    assert_eq!(git(&bare, &["ls-tree", "--name-only", "main"]), ".gitignore\nin\n");
+    git(&bare, &["fsck", "--strict"]);
+    let mut patch = Vec::new();
+    let refused = sandbox.versions().changes(None, &[]).unwrap().write_patch("/src", &mut patch).unwrap();
+    assert_eq!(refused, ["/src/.GitModules", "/src/.gitmodules"]);
+}
+
 /// A repository with 200 commits, merges, tags, renames, executable files and links.
-fn repository(directory: &Path) -> PathBuf {
+pub(super) fn repository(directory: &Path) -> PathBuf {
     let path = directory.join("project");
     std::fs::create_dir(&path).unwrap();
     git(&path, &["init", "-q", "-b", "main"]);
@@ -393,57 +433,6 @@ fn an_import_overwrites_nothing_and_fits_the_quota() {
         assert!(error.contains(reason), "{error}");
         assert!(!small.fs().exists("/r").unwrap());
     }
-}
-
-#[test]
-fn a_commit_is_mounted_without_a_checkout() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = repository(directory.path());
-    git(&path, &["gc", "-q"]);
-    git(&path, &["checkout", "-q", "--detach"]);
-    for (reference, commit) in [("", "main"), ("@release", "release"), ("@main~100", "main~100"), ("@side49", "side49")] {
-        let spec = format!("git:{}{reference}:/src", path.display());
-        let sandbox = Sandbox::builder().host(super::host()).mount(Mount::parse(&spec).unwrap()).open().unwrap();
-        git(&path, &["checkout", "-q", "--detach", commit]);
-        assert_eq!(in_sandbox(&sandbox, "/src"), on_host(&path), "{reference}");
-        let count = sandbox.bash("find /src -type f | xargs cat | wc -c; grep -l changed -r /src | wc -l").unwrap();
-        let bytes: usize =
-            on_host(&path).values().filter(|(_, content)| !content.starts_with(b"-> ")).map(|(_, content)| content.len()).sum();
-        assert!(String::from_utf8_lossy(&count.stdout).starts_with(&format!("{bytes}\n")), "{count:?}");
-        let refused = sandbox.bash("echo x > /src/new").unwrap();
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("Read-only file system"), "{refused:?}");
-        git(&path, &["checkout", "-q", "--detach", "main"]);
-    }
-}
-
-#[test]
-fn changes_over_a_mounted_commit_stay_in_the_sandbox() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("r");
-    std::fs::create_dir(&path).unwrap();
-    git(&path, &["init", "-q", "-b", "main"]);
-    std::fs::write(path.join("note"), "one\n").unwrap();
-    std::fs::write(path.join("run"), "#!/bin/bash\necho ran\n").unwrap();
-    git(&path, &["add", "-A"]);
-    git(&path, &["update-index", "--chmod=+x", "run"]);
-    git(&path, &["commit", "-q", "-m", "one"]);
-    let before = (on_host(&path), git(&path, &["rev-parse", "HEAD"]));
-    let bundle = directory.path().join("r.bundle");
-    git(&path, &["bundle", "create", "-q", bundle.to_str().unwrap(), "main"]);
-    for source in [path.clone(), bundle] {
-        let mount = Mount::git(&source, "/src").writable();
-        let sandbox = Sandbox::builder().host(super::host()).mount(mount).open().unwrap();
-        let output = sandbox.bash("cd /src; ./run; echo two >> note; cat note; rm run; ls; stat -c %Y note >/dev/null").unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "ran\none\ntwo\nnote\n");
-        assert_eq!((on_host(&path), git(&path, &["rev-parse", "HEAD"])), before);
-    }
-    for (source, reason) in [(path.join("nothing"), "No such file"), (directory.path().to_owned(), "not a git repository")] {
-        let opened = Sandbox::builder().host(super::host()).mount(Mount::git(&source, "/src")).open();
-        let error = opened.err().unwrap().causes().join(": ");
-        assert!(error.contains(reason) || error.contains("cannot use"), "{error}");
-    }
-    let opened = Sandbox::builder().host(super::host()).mount(Mount::git(format!("{}@nobody", path.display()), "/src")).open();
-    assert!(opened.err().unwrap().to_string().contains("unknown git reference `nobody`"));
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_run_that_changes_a_small_text_keeps_the_difference() {
     assert_eq!(changes[0]["diff"], "@@ -1,3 +0,0 @@\n-one\n-2\n-three\n");
 }
 
-// T-DOS-02: texts that have nothing in common take all the time that a diff has, so not every file of a run is compared.
+// T-DOS-02: texts without common lines take all the time of a diff, so not every file of a run is compared.
 #[test]
 fn t_dos_02_a_run_compares_only_so_much() {
     let sandbox = sandbox();

@@ -49,6 +49,8 @@ fn a_run_reports_that_its_version_was_pruned() {
     sandbox.versions().prune(&Keep { versions: Some(2), ..Keep::default() }).unwrap();
     let shown = sandbox.versions().show(&first.to_string()).unwrap();
     assert!(shown.run.is_some() && shown.version.is_none() && shown.changes.is_none());
+    let text = act(&sandbox, "show", serde_json::json!({ "run": first.to_string() })).text;
+    assert!(text.ends_with("the version was pruned; changed paths:\ncreated /note"), "{text}");
     let error = sandbox.at(&first.to_string()).err().unwrap().to_string();
     assert!(error.contains("its version was pruned"), "{error}");
 }

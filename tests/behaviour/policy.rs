@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use runtime::actions::{Context, actions};
-use runtime::{Builder, Command, Error, Mount, Policy, Sandbox};
+use runtime::{Builder, Command, Error, Mount, Policy, Sandbox, Tool};
 use serde_json::{Value, json};
 
 use super::host;
@@ -22,7 +22,7 @@ fn rules(rules: &[(&str, &str)]) -> Policy {
     )
 }
 
-/// What a rule about `/zone` says.
+/// A rule for `/zone`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     None,
@@ -483,10 +483,30 @@ fn programs_that_may_not_be_started_are_not_there() {
     );
     let only = sandbox.with_policy(policy("allowed_commands = [\"bash\", \"ls\"]")).unwrap();
     check(&only, "ls /bin; cat /etc/passwd; echo $?", "bash\nls\n127\n");
+    check(&bound, "python -c 'print(1)'; echo $?", "127\n");
     assert!(bound.python("print(1)").is_err() && only.python("print(1)").is_err());
     // Two lists: what both allow.
     let both = only.with_policy(policy("denied_commands = [\"ls\"]")).unwrap();
     check(&both, "ls /; echo $?; echo /bin/*", "127\n/bin/bash\n");
+}
+
+// T-POL-06.
+#[test]
+fn a_denied_tool_cannot_be_called_in_any_way() {
+    let tool = |name: &str| Tool::new(name, "Answers.", r#"{"type": "object"}"#, |_| Ok(json!(42)));
+    let sandbox = builder().tool(tool("answer")).tool(tool("other")).open().unwrap();
+    let bound = sandbox.with_policy(policy("denied_commands = [\"answer\"]")).unwrap();
+    let run = |sandbox: &Sandbox, script: &str| String::from_utf8(sandbox.bash(script).unwrap().stdout).unwrap();
+    let scripts = [
+        "answer",
+        "tool answer '{}'",
+        "echo '{}' | tool answer",
+        "python3 -c 'from sandlite import tools; print(tools.answer())'",
+    ];
+    for script in scripts {
+        assert_eq!((run(&sandbox, script), run(&bound, script)), ("42\n".to_owned(), String::new()), "{script}");
+    }
+    assert_eq!(run(&bound, "tool other '{}'; tool --list; answer --help; tool answer --help"), "42\nother\tAnswers.\n");
 }
 
 // T-POL-08.
@@ -565,7 +585,7 @@ fn a_view_sees_its_own_runs_and_sessions() {
     // Changes that are hidden now are not listed any more.
     let later = ann.with_policy(rules(&[("/s", "hidden")])).unwrap();
     let written = later.history(100).unwrap().into_iter().find(|run| run.command == "write_file /s/by-ann").unwrap();
-    assert_eq!(written.changes, Some(json!([])));
+    assert_eq!(written.changes.as_deref(), Some(&json!([])));
 }
 
 #[test]

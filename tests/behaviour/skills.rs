@@ -8,7 +8,7 @@ use runtime::{Preset, Sandbox};
 
 use super::host;
 
-fn skills() -> Skills {
+pub(super) fn skills() -> Skills {
     Skills::new(Catalog::in_memory().unwrap(), host(), Preset::Normal.limits())
 }
 
@@ -16,12 +16,12 @@ fn head(name: &str, more: &str) -> File {
     File::new("SKILL.md", format!("---\nname: {name}\ndescription: A skill for tests.\n{more}---\n# How\n\nRead this.\n"))
 }
 
-fn package(name: &str, more: &str, files: &[(&str, &str)]) -> Package {
+pub(super) fn package(name: &str, more: &str, files: &[(&str, &str)]) -> Package {
     let files = files.iter().map(|(path, text)| File::new(*path, *text)).chain([head(name, more)]);
     Package::from_files(files.collect()).unwrap()
 }
 
-fn push(skills: &Skills, name: &str, more: &str, files: &[(&str, &str)]) -> Pushed {
+pub(super) fn push(skills: &Skills, name: &str, more: &str, files: &[(&str, &str)]) -> Pushed {
     skills.push(&package(name, more, files), Needs::default()).unwrap()
 }
 
@@ -123,12 +123,47 @@ fn output_keeps_its_numbers_and_loses_its_white_space() {
 }
 
 #[test]
+fn json_is_what_the_grammar_says_in_and_out() {
+    let input = r#"{"name":"\ud800","large":1e999}"#;
+    let result = run("", ("main.sh", "cp input.json out/output.json"), input);
+    assert_eq!((result.output.as_deref(), result.error.as_deref()), (Some(input), None));
+    let schema = "input_schema:\n  type: object\n";
+    let result = run(schema, ("main.sh", "true"), input);
+    assert_eq!(result.error.as_deref(), Some("invalid input: unexpected end of hex escape at line 1 column 16"));
+}
+
+#[test]
 fn output_that_is_not_json_is_an_error_with_its_position() {
     let result = run("", ("main.sh", "printf '{\\n  \"a\": oops}' > out/output.json"), "{}");
     assert_eq!(result.status, Status::Failed);
     assert_eq!(result.error.as_deref(), Some("output.json is not JSON: expected value at line 2 column 8"));
     let none = run("", ("main.sh", "true"), "{}");
     assert_eq!((none.status, none.output, none.error), (Status::Success, None, None));
+}
+
+#[test]
+fn output_is_read_after_any_number_of_files_and_must_be_a_file() {
+    let many = "for n in {1..501}; do echo $n > out/files/a$n; done; for n in {1..501}; do echo $n > out/files/b$n; done; echo [1] > out/output.json";
+    let result = run("", ("main.sh", many), "{}");
+    assert_eq!((result.output.as_deref(), result.files.len()), (Some("[1]"), 1000), "{:?}", result.error);
+    assert_eq!(result.notes, ["more than 1000 files; 2 are not listed"]);
+    for script in ["mkdir out/output.json", "echo 1 > /tmp/x; ln -s /tmp/x out/output.json"] {
+        let result = run("", ("main.sh", script), "{}");
+        assert_eq!((result.status, result.error.as_deref()), (Status::Failed, Some("output.json is not a regular file")));
+    }
+}
+
+#[test]
+fn logs_and_input_that_are_too_long_are_noted() {
+    let result = run("", ("main.sh", "head -c 1100000 /dev/zero | tr '\\0' a; echo ${#SANDBOX_INPUT} > /dev/stderr"), "{}");
+    assert_eq!(
+        (result.logs.len(), result.notes.as_slice()),
+        (1 << 20, ["the logs are cut after 1048576 bytes".to_owned()].as_slice())
+    );
+    let input = format!("\"{}\"", "x".repeat(1 << 20));
+    let result = run("", ("main.sh", "echo ${SANDBOX_INPUT-none}; wc -c < input.json"), &input);
+    assert_eq!(result.logs, "none\n1048578\n");
+    assert!(result.notes[0].starts_with("the input has 1048578 bytes, too many for SANDBOX_INPUT"), "{:?}", result.notes);
 }
 
 #[test]
@@ -307,6 +342,23 @@ fn latest_is_the_active_version() {
 }
 
 #[test]
+fn latest_is_one_version_also_when_it_is_deleted_or_activated() {
+    let sandbox = Sandbox::builder().host(host()).open().unwrap();
+    for catalog in [Catalog::in_memory().unwrap(), Catalog::inside(sandbox.clone()).unwrap()] {
+        for version in ["1.0.0", "1.1.0", "2.0.0"] {
+            catalog.push(&package("test", &format!("version: {version}\n"), &[]), false, None).unwrap();
+        }
+        catalog.activate("test", "1.1.0").unwrap();
+        assert_eq!(catalog.activate("test", "latest").unwrap(), "1.1.0");
+        assert!(matches!(catalog.delete("test@"), Err(Error::Argument(_))), "an empty version is not all of them");
+    }
+    let again = Catalog::inside(sandbox).unwrap();
+    assert_eq!(again.find("test").unwrap().version, "1.1.0", "the file in the sandbox names a version");
+    assert_eq!(again.delete("test@latest").unwrap(), ["1.1.0"]);
+    assert_eq!(again.versions("test").unwrap().len(), 2);
+}
+
+#[test]
 fn versions_are_compared_by_files_and_lines() {
     let skills = skills();
     push(&skills, "test", "version: 1.0.0\n", &[("main.sh", "echo 1\necho same\n"), ("old", "x")]);
@@ -368,40 +420,37 @@ fn tenants_cannot_see_each_other() {
 }
 
 #[test]
-fn a_catalog_inside_a_sandbox_travels_with_it() {
-    let sandbox = Sandbox::builder().host(host()).open().unwrap();
-    let skills = Skills::new(Catalog::inside(sandbox.clone()).unwrap(), host(), Preset::Normal.limits());
-    push(&skills, "test", "version: 1.0.0\n", &[("main.sh", "echo 1")]);
-    push(&skills, "test", "version: 1.1.0\n", &[("main.sh", "echo 2")]);
-    skills.catalog().activate("test", "1.0.0").unwrap();
-    let fork = sandbox.fork().unwrap();
-    let again = Skills::new(Catalog::inside(fork.clone()).unwrap(), host(), Preset::Normal.limits());
-    assert_eq!(again.run(Request::new("test")).unwrap().logs, "1\n");
-    again.catalog().delete("test@1.1.0").unwrap();
-    assert_eq!(Catalog::inside(fork.clone()).unwrap().versions("test").unwrap().len(), 1);
-    assert_eq!(skills.catalog().versions("test").unwrap().len(), 2, "the first sandbox is another one");
-    // T-SKL-01: programs in the sandbox can write there, and what they write is checked as what it is.
-    fork.bash("cd /var/lib/sandlite/skills/test && echo rubbish > 9.0.0.zip && echo ../../x > active").unwrap();
-    let checked = Catalog::inside(fork).unwrap();
-    assert_eq!(checked.list().unwrap()[0].version, "1.0.0");
+fn a_session_survives_a_script_that_removes_its_directories() {
+    let skills = skills();
+    push(&skills, "wild", "", &[("main.sh", "rm -r out session input && echo done")]);
+    push(&skills, "put", "", &[("main.sh", "echo one > out/session/note && ls session")]);
+    let result = skills.run(Request::new("wild").session("s")).unwrap();
+    assert_eq!((result.status, result.logs.as_str()), (Status::Success, "done\n"), "{:?}", result.error);
+    assert_eq!(skills.run(Request::new("put").session("s")).unwrap().logs, "");
+    assert_eq!(skills.run(Request::new("put").session("s")).unwrap().logs, "note\n");
 }
 
 #[test]
-fn skills_are_shown_in_a_sandbox_and_cannot_be_changed_there() {
-    let skills = skills();
-    push(&skills, "one", "version: 1.0.0\n", &[("main.sh", "echo 1")]);
-    push(&skills, "two", "", &[]);
-    let show = || {
-        let mount = runtime::Mount::read_only(skills.directory().unwrap(), "/skills");
-        let sandbox = Sandbox::builder().host(host()).mount(mount).open().unwrap();
-        let output = sandbox.bash("ls /skills; grep version /skills/*/SKILL.md; echo x > /skills/one/SKILL.md").unwrap();
-        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+fn the_file_of_a_session_does_not_grow_with_its_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let skills = Skills::new(Catalog::open(directory.path()).unwrap(), host(), Preset::Normal.limits());
+    push(&skills, "test", "", &[("main.sh", "head -c 300000 /dev/urandom > out/files/data")]);
+    let size = |runs: usize| {
+        (0..runs).for_each(|_| drop(skills.run(Request::new("test").session("s")).unwrap()));
+        std::fs::metadata(directory.path().join("sessions/s.db")).unwrap().len()
     };
-    let expected = "one\ntwo\nversion: 1.0.0\nbash: line 1: /skills/one/SKILL.md: Read-only file system\n";
-    assert_eq!(show().replace("/skills/one/SKILL.md:version", "version"), expected);
-    push(&skills, "one", "version: 1.1.0\n", &[("main.sh", "echo 1")]);
-    skills.catalog().delete("two").unwrap();
-    assert!(show().starts_with("one\nversion: 1.1.0\n"), "{}", show());
+    let (few, many) = (size(4), size(16));
+    assert!(many < few + 600_000, "{few} bytes after 4 runs, {many} after 20");
+}
+
+#[test]
+fn a_session_without_room_for_the_files_of_a_run_reports_it() {
+    let limits = runtime::Limits { disk: runtime::ByteSize(8 << 20), ..Preset::Normal.limits() };
+    let skills = Skills::new(Catalog::in_memory().unwrap(), host(), limits);
+    push(&skills, "large", "", &[("main.sh", "head -c 5000000 /dev/zero > out/files/large && echo done")]);
+    let result = skills.run(Request::new("large").session("s")).unwrap();
+    assert_eq!((result.status, result.logs.as_str(), result.files.len()), (Status::Success, "done\n", 1));
+    assert!(result.notes[0].starts_with("its files are not kept for the session: "), "{:?}", result.notes);
 }
 
 #[test]

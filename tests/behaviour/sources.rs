@@ -301,7 +301,7 @@ fn an_update_keeps_changes_and_lists_conflicts() {
     check(&sandbox, "cd /work; cat a new other deep/b; ls deep", expected);
     drop(sandbox);
     check(&open(), "cd /work; cat a new other deep/b; ls deep", expected);
-    // Without a conflict nobody has to decide, and what is newest already stays.
+    // Without a conflict no choice is needed, and a sandbox on the newest version stays there.
     in_base("echo third > /work/other");
     let sandbox = open();
     check(&sandbox, "cat /work/other", "other\n");
@@ -309,5 +309,5 @@ fn an_update_keeps_changes_and_lists_conflicts() {
     sandbox.update("/", None, None).unwrap();
     check(&sandbox, "cat /work/other", "third\n");
     let nothing = sandbox.update("/work", None, None).unwrap_err();
-    assert_eq!(nothing.to_string(), "cannot update `/work`: no overlay over a database is mounted there");
+    assert_eq!(nothing.to_string(), "cannot update `/work`: no overlay over a database or a git repository is mounted there");
 }

@@ -1,6 +1,6 @@
 //! Every run that changed something is a version: it can be named, read, compared, restored and forked.
 
-use runtime::{Command, DifferenceKind, Error, Keep, Mount, Sandbox};
+use runtime::{Command, DifferenceKind, Error, Keep, Mount, Sandbox, ValueDifference, ValueKind};
 use serde_json::json;
 
 use super::sandbox;
@@ -79,6 +79,25 @@ fn every_way_of_reading_shows_the_version() {
     assert!(act("glob", json!({ "pattern": "/d/*", "at": "before" })).text.contains("/d/a"));
     assert!(act("grep", json!({ "pattern": "old", "path": "/d", "at": "before" })).text.contains("/d/a"));
     assert!(act("read_file", json!({ "path": "/d/a", "at": 3 })).is_error);
+    let ran = act("bash", json!({ "command": "cat /d/a; echo lost > /d/a", "at": "before" }));
+    assert_eq!((ran.data["stdout"].as_str(), ran.data["run"].as_i64()), (Some("old\n"), Some(0)), "{}", ran.text);
+    assert_eq!(act("python", json!({ "code": "print(open('/d/a').read())", "at": "before" })).data["stdout"], "old\n\n");
+    assert!(act("bash", json!({ "command": "true", "at": "nobody" })).is_error);
+    // What happened later is not known there.
+    let last = sandbox.history(1).unwrap()[0].id;
+    for name in ["log", "history"] {
+        let (then, now) = (act(name, json!({ "at": "before" })).text, act(name, json!({})).text);
+        assert!(!then.contains("rm -r /d") && now.contains("rm -r /d") && then.contains("mkdir /d"), "{name}: {then}");
+    }
+    assert!(before.history_run(last).unwrap().is_none() && sandbox.history_run(last).unwrap().is_some());
+    let directory = tempfile::tempdir().unwrap();
+    let (snapshot, compat) = (directory.path().join("a.db"), directory.path().join("b.db"));
+    before.export(&snapshot).unwrap();
+    before.export_compat(&compat, runtime::Export::default(), runtime::Compat::LocalSandbox).unwrap();
+    for path in [snapshot, compat] {
+        let copy = Sandbox::builder().host(super::host()).import(&path).open().unwrap();
+        assert_eq!((text(&copy, "/d/a").as_str(), copy.fs().exists("/b").unwrap()), ("old\n", false), "{}", path.display());
+    }
 }
 
 #[test]
@@ -184,6 +203,11 @@ fn the_log_lists_changing_runs_and_those_of_a_path() {
     assert_eq!(commands(Some("/a")), ["write_file /a", "echo 1 > /a"]);
     assert_eq!(commands(Some("/d")), ["mkdir -p /d/e; echo 2 > /d/e/b"]);
     assert_eq!(commands(Some("/d/e/b/c")), [] as [String; 0]);
+    // A directory that moves takes its files with it.
+    sandbox.bash("mv /d /moved").unwrap();
+    sandbox.bash("mv /moved/e /d").unwrap();
+    assert_eq!(commands(Some("/moved/e/b")), ["mv /moved/e /d", "mv /d /moved"]);
+    assert_eq!(commands(Some("/d/b")), ["mv /moved/e /d"]);
 }
 
 #[test]
@@ -266,4 +290,163 @@ fn an_overlay_is_compared_and_brought_back_too() {
     assert_eq!(compared.paths().collect::<Vec<_>>(), ["/m/f", "/m/own"]);
     sandbox.versions().restore("before", &[]).unwrap();
     assert_eq!((text(&sandbox, "/m/f").as_str(), text(&sandbox, "/m/own").as_str()), ("host\n", "one\n"));
+}
+
+#[test]
+fn a_directory_that_became_a_link_is_compared_and_restored_as_it_was() {
+    let sandbox = sandbox();
+    sandbox.bash("mkdir /d; echo one > /d/x").unwrap();
+    sandbox.bash("mv /d /e; ln -s e /d").unwrap();
+    let compared = sandbox.versions().compare("HEAD~1", "HEAD", &[]).unwrap();
+    assert_eq!(compared.paths().collect::<Vec<_>>(), ["/d", "/d/x", "/e", "/e/x"]);
+    assert!(compared.patch().contains("deleted file mode 100644\n--- a/d/x\n"), "{}", compared.patch());
+    let error = sandbox.versions().restore("HEAD~1", &["/d/x".to_owned()]).err().unwrap().to_string();
+    assert!(error.contains("/d/x"), "{error}");
+    sandbox.versions().undo(1).unwrap();
+    assert_eq!(text(&sandbox, "/d/x"), "one\n");
+    assert!(sandbox.versions().compare("HEAD~2", "HEAD", &[]).unwrap().differences.is_empty());
+    assert_eq!(sandbox.versions().digest("HEAD").unwrap(), sandbox.versions().digest("HEAD~2").unwrap());
+}
+
+#[test]
+fn names_of_one_file_are_restored_as_they_were() {
+    let sandbox = sandbox();
+    sandbox.bash("echo 1 > /a; echo 2 > /b; echo 3 > /c; ln /c /d").unwrap();
+    sandbox.bash("ln -f /a /b; echo 2 > /a; rm /c /d").unwrap();
+    sandbox.versions().undo(1).unwrap();
+    let files = || ["/a", "/b", "/c", "/d"].map(|path| text(&sandbox, path));
+    assert_eq!(files(), ["1\n", "2\n", "3\n", "3\n"]);
+    sandbox.bash("echo 4 > /c").unwrap();
+    assert_eq!(files(), ["1\n", "2\n", "4\n", "4\n"]);
+}
+
+#[test]
+fn the_mode_of_a_pipe_is_restored() {
+    let sandbox = sandbox();
+    sandbox.bash("mkfifo /pipe; chmod 600 /pipe; echo x > /file").unwrap();
+    sandbox.bash("chmod 644 /pipe; chmod 755 /file").unwrap();
+    sandbox.versions().undo(1).unwrap();
+    assert_eq!(sandbox.bash("stat -c '%a %F' /pipe /file").unwrap().stdout, b"600 fifo\n644 regular file\n");
+}
+
+#[test]
+fn an_undo_during_a_run_undoes_that_run() {
+    let (called, is_called) = std::sync::mpsc::channel();
+    let (release, is_released) = std::sync::mpsc::channel::<()>();
+    let channels = std::sync::Mutex::new((called, is_released));
+    let gate = runtime::Tool::new("gate", "Waits.", "{}", move |_| {
+        let channels = channels.lock().unwrap();
+        channels.0.send(()).unwrap();
+        channels.1.recv().unwrap();
+        Ok(json!(null))
+    });
+    let sandbox = Sandbox::builder().host(super::host()).tool(gate).open().unwrap();
+    sandbox.bash("echo one > /note").unwrap();
+    sandbox.bash("echo two > /note").unwrap();
+    let (started, is_started) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| sandbox.bash("echo three > /note; gate").unwrap());
+        is_called.recv().unwrap();
+        let undo = scope.spawn(|| {
+            started.send(()).unwrap();
+            sandbox.versions().undo(1).unwrap();
+        });
+        is_started.recv().unwrap();
+        // Enough for an undo that chose its version now, which would be one too early.
+        (0..10_000).for_each(|_| std::thread::yield_now());
+        release.send(()).unwrap();
+        undo.join().unwrap();
+    });
+    assert_eq!(text(&sandbox, "/note"), "two\n");
+}
+
+#[test]
+fn keys_and_sessions_that_differ_are_listed() {
+    let sandbox = sandbox();
+    sandbox.kv().set("kept", 1).unwrap();
+    sandbox.kv().set("changed", 1).unwrap();
+    sandbox.kv().set("removed", 1).unwrap();
+    sandbox.versions().checkpoint("before", None).unwrap();
+    sandbox.kv().set("changed", 2).unwrap();
+    sandbox.kv().set("changed again", 1).unwrap();
+    sandbox.kv().delete("changed again").unwrap();
+    sandbox.kv().delete("removed").unwrap();
+    sandbox.kv().set("new", 1).unwrap();
+    sandbox.session("s").unwrap().bash("x=1").unwrap();
+    let listed = |values: &[ValueDifference]| values.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let compared = sandbox.versions().compare("before", "HEAD", &[]).unwrap();
+    assert_eq!(listed(&compared.values), ["M key changed", "A key new", "D key removed", "A session s"]);
+    assert!(!compared.is_empty() && compared.differences.is_empty());
+    assert_eq!(compared.values[3].value, ValueKind::Session);
+    let back = sandbox.versions().compare("HEAD", "before", &[]).unwrap();
+    assert_eq!(listed(&back.values), ["M key changed", "D key new", "A key removed", "D session s"]);
+    let only = sandbox.versions().compare("before", "HEAD", &["/tmp".to_owned()]).unwrap();
+    assert!(only.is_empty());
+    let shown = sandbox.versions().show("HEAD~1").unwrap().changes.unwrap();
+    assert_eq!(listed(&shown.values), ["A key new"]);
+    let context = runtime::actions::Context::new(sandbox.clone());
+    let act = |name: &str, arguments| runtime::actions::find(name).unwrap().run(&context, arguments).text;
+    let dry = act("restore", json!({ "version": "before", "dry_run": true }));
+    assert_eq!(dry, "M key changed\nD key new\nA key removed\nD session s");
+    assert_eq!(act("restore", json!({ "version": "before" })), dry);
+    assert_eq!(act("diff", json!({ "from": "before" })), "no differences");
+    assert!(act("undo", json!({ "runs": 0 })).contains("expected 1 or more"));
+    assert_eq!(act("undo", json!({})), "M key changed\nA key new\nD key removed\nA session s");
+}
+
+#[test]
+fn a_dry_run_reports_the_errors_of_the_real_one() {
+    let sandbox = written(2);
+    let context = runtime::actions::Context::new(sandbox.clone());
+    let restore = |path: &str, dry_run: bool| {
+        let arguments = json!({ "version": "HEAD~1", "paths": [path], "dry_run": dry_run });
+        runtime::actions::find("restore").unwrap().run(&context, arguments)
+    };
+    let (dry, real) = (restore("/nothing", true), restore("/nothing", false));
+    assert!(dry.is_error && dry.text.contains("/nothing"), "{}", dry.text);
+    assert_eq!(dry.text, real.text);
+    assert_eq!((restore("/note", true).text.as_str(), text(&sandbox, "/note").as_str()), ("M /note", "2\n"));
+}
+
+#[test]
+fn the_newest_version_of_a_past_sandbox_is_the_one_it_shows() {
+    let sandbox = written(4);
+    let past = sandbox.at("HEAD~1").unwrap();
+    assert_eq!(text(&past.at("HEAD").unwrap(), "/note"), "3\n");
+    assert_eq!(text(&past.at("HEAD~1").unwrap(), "/note"), "2\n");
+    assert_eq!(text(&past.at("@{now}").unwrap(), "/note"), "3\n");
+    sandbox.versions().checkpoint("end", None).unwrap();
+    assert!(past.versions().checkpoints().unwrap().is_empty());
+    let error = past.at("end").err().unwrap().to_string();
+    assert!(error.contains("later than the version shown"), "{error}");
+    assert!(past.versions().compare("HEAD~1", "HEAD", &[]).unwrap().patch().contains("-2\n+3\n"));
+}
+
+#[test]
+fn changes_of_another_program_while_the_sandbox_is_open_can_be_undone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let sandbox = Sandbox::builder().host(super::host()).database(&path).open().unwrap();
+    sandbox.bash("echo one > /note; echo kept > /other").unwrap();
+    sandbox.bash("echo two > /other").unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other
+        .execute("UPDATE fs_data SET data=CAST('OUT' || char(10) AS BLOB) WHERE data=CAST('one' || char(10) AS BLOB)", [])
+        .unwrap();
+    drop(other);
+    // What it overwrote is unknown; everything else comes back.
+    sandbox.versions().restore("HEAD~1", &["/other".to_owned()]).unwrap();
+    assert_eq!((text(&sandbox, "/other").as_str(), text(&sandbox, "/note").as_str()), ("kept\n", "OUT\n"));
+}
+
+#[test]
+fn a_mode_that_git_does_not_know_is_a_remark_in_a_patch() {
+    let sandbox = sandbox();
+    sandbox.bash("echo x > /note; echo y > /other").unwrap();
+    sandbox.bash("chmod 600 /note; echo z > /other").unwrap();
+    let compared = sandbox.versions().compare("HEAD~1", "HEAD", &[]).unwrap();
+    assert!(compared.patch().starts_with("# the mode of note changed from 644 to 600\ndiff --git a/other b/other\n"));
+    let mut patch = Vec::new();
+    compared.write_patch("/", &mut patch).unwrap();
+    assert!(patch.starts_with(b"diff --git a/other b/other\n"), "{}", String::from_utf8_lossy(&patch));
 }

@@ -31,7 +31,7 @@ fn check_too_large(result: Result<u64, Error>, limit: LimitName) {
 
 /// T-DOS-07
 #[test]
-fn content_without_end_is_refused_at_the_limit() {
+fn endless_content_is_rejected_at_the_limit() {
     let sandbox = strict();
     let read = Arc::new(AtomicU64::new(0));
     check_too_large(sandbox.fs().write_from("/x", Content::new(Endless(Arc::clone(&read)))), LimitName::File);

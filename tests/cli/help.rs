@@ -7,8 +7,12 @@ use std::path::Path;
 use std::process::Command;
 
 fn sandlite(args: &[&str]) -> String {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_sandlite")).args(args).env("COLUMNS", "100").env_remove("TERM").output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_sandlite"))
+        .args(args)
+        .env("COLUMNS", COLUMNS.to_string())
+        .env_remove("TERM")
+        .output()
+        .unwrap();
     assert!(output.status.success(), "sandlite {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -52,7 +56,47 @@ fn the_help_of_every_verb_is_written_down() {
     assert_eq!(known.lines().count(), seen.lines().count());
 }
 
-/// The string literals of a source file outside its comments and tests, roughly: enough to find what is said to users.
+/// The width at which the help is printed here.
+const COLUMNS: usize = 100;
+
+/// Lines of a help text that a person would have broken elsewhere: examples that do not fit, and paragraphs with breaks of their own.
+fn ragged(help: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for block in help.split("\n\n") {
+        let lines: Vec<&str> = block.trim_start_matches('\n').lines().collect();
+        if lines.first() == Some(&"Examples:") {
+            found.extend(lines.iter().skip(1).filter(|line| !line.starts_with("  sandlite ")).map(|line| (*line).to_owned()));
+        } else if lines.iter().all(|line| !line.starts_with(' ') && !line.contains("Usage:")) {
+            let pairs = lines.iter().zip(lines.iter().skip(1));
+            let early = pairs.filter(|(line, next)| {
+                let word = next.split(' ').next().unwrap_or_default();
+                !line.ends_with('.') && line.chars().count() + 1 + word.chars().count() <= COLUMNS
+            });
+            found.extend(early.map(|(line, _)| (*line).to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_help_has_no_ragged_lines() {
+    let (mut found, mut examples) = (Vec::new(), 0);
+    for (verb, help) in every_help() {
+        examples += help.matches("\nExamples:\n").count();
+        found.extend(ragged(&help).into_iter().map(|line| format!("{verb}: {line}")));
+    }
+    assert!(examples > 20, "only {examples} verbs have examples");
+    assert!(found.is_empty(), "lines that are broken in the wrong place:\n{}", found.join("\n"));
+}
+
+#[test]
+fn ragged_lines_are_found() {
+    assert_eq!(ragged("Examples:\n  sandlite a    does\n  something\n\nFits.\n"), ["  something"]);
+    assert_eq!(ragged("A short line,\nthen another.\n"), ["A short line,"]);
+    assert!(ragged("A sentence.\nAnother one.\n\nOptions:\n  -h  Print help\n").is_empty());
+}
+
+/// The string literals of a source file outside its comments and tests, approximately: enough to find the messages for users.
 fn literals(text: &str) -> Vec<String> {
     let code: String = text
         .split("#[cfg(test)]")

@@ -106,7 +106,7 @@ fn the_page_has_a_slider_over_the_versions() {
         )
     );
     assert!(versions.contains("<span class=\"del\">-two</span>\n<span class=\"add\">+2</span>"));
-    // One rule each for what comes later, for what is gone, and for what is shown.
+    // One rule each for later entries, removed entries and shown ones.
     assert!(versions.contains("main:has(.ticks>input:checked~#v3) .a3,main:has(#v3~input:checked) .b3{display:none}"));
     let past = directory.path().join("past.html");
     sandlite(&["--db", "a.db", "--at", "HEAD~2", "info", "--html", past.to_str().unwrap()], directory.path());

@@ -24,7 +24,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn a_second_process_waits_for_its_turn_and_not_for_ever() {
+fn a_second_process_waits_for_its_turn_until_its_deadline() {
     let directory = tempfile::tempdir().unwrap();
     let mut first = holder(directory.path());
     let impatient = sandlite(directory.path(), &["--wait", "1ms", "bash", "-c", "echo x"]).output().unwrap();

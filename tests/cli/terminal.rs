@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// When a test gives up. Long, for the machine may be busy; no test that passes waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a command that is expected to end may be silent before its input is closed.
+const SILENCE: Duration = Duration::from_secs(5);
+
 /// A command on a terminal of its own.
 struct Terminal {
     child: Child,
@@ -66,11 +69,25 @@ impl Terminal {
 
     /// Waits for the end: the rest of the screen, and the exit code.
     fn end(mut self) -> (String, i32) {
-        while let Ok(bytes) = self.screen.recv_timeout(PATIENCE) {
-            self.seen.push_str(&String::from_utf8_lossy(&bytes));
+        loop {
+            let patience = if self.keyboard.is_some() { SILENCE } else { PATIENCE };
+            match self.screen.recv_timeout(patience) {
+                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                // `script` sometimes misses the end of its command, but not that of its input.
+                Err(RecvTimeoutError::Timeout) if self.keyboard.take().is_some() => {}
+                Err(_) => break,
+            }
         }
         drop(self.keyboard.take());
-        (self.seen, self.child.wait().unwrap().code().unwrap())
+        (std::mem::take(&mut self.seen), self.child.wait().unwrap().code().unwrap())
+    }
+}
+
+// A terminal that is left open would keep its command, which holds the standard error of the tests.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -220,7 +220,7 @@ test("an admin makes and revokes keys", async () => {
   await page.getByRole("img", { name: /Storage/ }).waitFor();
   await page.getByRole("img", { name: /Fuel of 24 hours: [1-9]/ }).waitFor();
   assert.equal(await page.locator(".chart rect").count(), 24);
-  await page.getByText("Requests per second of a key").waitFor();
+  await page.getByText("Requests per second").waitFor();
   await button("New key").click();
   await asked("Name").fill("guest");
   await dialog().getByRole("button", { name: "Create" }).click();

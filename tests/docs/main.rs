@@ -12,6 +12,7 @@ mod figures;
 mod languages;
 mod links;
 mod page;
+mod paths;
 mod reference;
 mod rust;
 #[path = "../support/skipped.rs"]

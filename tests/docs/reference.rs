@@ -40,9 +40,24 @@ fn cell(text: &str) -> String {
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (target, rest) = part.split_once(')').unwrap_or((part, ""));
-        text += &if target.contains("::") { rest.to_owned() } else { format!("]({part}") };
+        if target.contains("::") {
+            let begin = text.rfind('[').unwrap_or(text.len());
+            text.replace_range(begin..text.len().min(begin + 1), "");
+            text += rest;
+        } else {
+            text += &format!("]({part}");
+        }
     }
     text.replace("[`", "`").replace("`]", "`")
+}
+
+#[test]
+fn links_to_items_become_their_text() {
+    assert_eq!(
+        cell(" A budget of the [quota](crate::Quota) is\n exhausted, see [`X`](super::X)"),
+        "A budget of the quota is exhausted, see `X`"
+    );
+    assert_eq!(cell("a [page](b.md) | [`Y`]"), "a [page](b.md) \\| `Y`");
 }
 
 /// The variants of an enum or the fields of a struct in a source file, with their documentation.

@@ -1,11 +1,11 @@
 //! Host commands: only what was granted, in a jail, on a copy; a hostile tree and a hostile command get nowhere.
 //!
-//! Where bubblewrap is missing or cannot make namespaces, nothing can be granted, and each test says so and ends.
+//! Where bubblewrap is missing or cannot make namespaces, nothing can be granted, and each test reports SKIPPED.
 
 use std::path::Path;
 use std::time::Duration;
 
-use runtime::{Builder, ByteSize, Command, Error, LimitName, Output, Overrides, Sandbox, WallTime};
+use runtime::{Builder, ByteSize, Command, Error, LimitName, Output, Overrides, Policy, Sandbox, WallTime};
 
 use super::host;
 use super::skipped::skip;
@@ -62,6 +62,42 @@ fn t_brg_01_only_granted_programs_exist_and_run() {
 }
 
 #[test]
+fn t_pol_06_a_denied_host_program_is_not_started_by_another_program() {
+    let Some(sandbox) = opened(builder()) else { return };
+    let policy = |text: &str| sandbox.with_policy(Policy::parse(text).unwrap()).unwrap();
+    for bound in [policy("denied_commands = [\"dash\"]"), policy("allowed_commands = [\"bash\", \"host\", \"echo\"]")] {
+        assert_eq!(bound.bash("dash -c true").unwrap().status.code(), 127);
+        let output = bound.bash("host dash -c true").unwrap();
+        let expected = (126, "host: the host command `dash` is not granted\n".to_owned());
+        assert_eq!((output.status.code(), stderr(&output)), expected);
+    }
+}
+
+// T-POL-01, T-POL-02, T-POL-03: a host command changes only what its caller may change.
+#[test]
+fn changes_of_a_host_command_that_a_policy_forbids_are_reported_and_the_others_made() {
+    let builder = builder().file("/work/fixed", "1\n").file("/work/log", "1\n").file("/work/secret/key", "k\n");
+    let Some(sandbox) = opened(builder) else { return };
+    let rules = [("fixed", "read"), ("log", "append"), ("secret", "hidden")];
+    let rules: String =
+        rules.iter().map(|(name, access)| format!("[[rule]]\npath = \"/work/{name}\"\naccess = \"{access}\"\n")).collect();
+    let bound = sandbox.with_policy(Policy::parse(&rules).unwrap()).unwrap();
+    let output =
+        jailed(&bound, "ls; echo 2 > file; echo 2 > fixed; echo 2 > log; mkdir secret; echo 2 > secret/key; echo 2 > new");
+    assert_eq!(output.status.code(), 125, "{output:?}");
+    assert_eq!(stdout(&output), "file\nfixed\nlog\n");
+    let mut refused: Vec<_> = stderr(&output).lines().map(str::to_owned).collect();
+    refused.sort();
+    assert!(refused.iter().all(|line| line.starts_with("host: ") || line.starts_with("dash: ")), "{refused:?}");
+    for path in ["/work/fixed", "/work/log", "/work/secret"] {
+        assert!(refused.iter().any(|line| line.contains(&format!("`{path}`"))), "{path}: {refused:?}");
+    }
+    let read = |path: &str| String::from_utf8(sandbox.fs().read(path).unwrap()).unwrap();
+    let found = ["file", "new", "fixed", "log", "secret/key"].map(|name| read(&format!("/work/{name}")));
+    assert_eq!(found, ["2\n", "2\n", "1\n", "1\n", "k\n"]);
+}
+
+#[test]
 fn a_host_command_works_on_a_copy_and_its_changes_are_part_of_the_run() {
     let Some(sandbox) = opened(builder().file("/work/sub/old", "old\n").file("/other/x", "x\n")) else { return };
     let script = "pwd; cat file; echo changed >> file; mkdir -p new/deep; echo n > new/deep/n; rm sub/old; rmdir sub; ln -s file link; chmod 755 file";
@@ -94,6 +130,27 @@ fn t_brg_02_arguments_are_never_parsed_by_a_shell() {
     let said = stderr(&output);
     assert_eq!(said.lines().filter(|line| line.starts_with("host: cannot lend `/")).count(), 3, "{said}");
     assert_eq!(said.lines().filter(|line| *line == "host: usage: host [-p PATH] COMMAND [ARG]…").count(), 2, "{said}");
+}
+
+#[test]
+fn t_brg_02_variables_of_the_guest_count_after_the_limits() {
+    let Some(sandbox) = opened(builder()) else { return };
+    let output = sandbox.bash("LD_DEBUG=files ENV=/work/file BASH_ENV=/work/file host dash -c 'echo $LD_DEBUG'").unwrap();
+    assert_eq!(stdout(&output), "files\n");
+    // The loader of glibc lists the programs that it starts: the shell that sets limits is not among them.
+    let said = stderr(&output);
+    assert!(!said.contains("bin/bash") && !said.contains("bin/sh") && !said.contains("bin/env"), "{said}");
+}
+
+#[test]
+fn t_brg_02_no_descriptor_of_ours_is_passed_on() {
+    let Some(sandbox) = opened(builder()) else { return };
+    let (reader, writer) = std::io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&reader, rustix::io::FdFlags::empty()).unwrap();
+    rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty()).unwrap();
+    // Its own three streams are pipes.
+    let output = jailed(&sandbox, "ls -l /proc/$$/fd > /tmp/list; grep -c pipe: /tmp/list");
+    assert_eq!(stdout(&output), "3\n", "{}", stderr(&output));
 }
 
 #[test]

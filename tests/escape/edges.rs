@@ -13,7 +13,7 @@ fn open(preset: Preset, overrides: Overrides) -> Sandbox {
     Sandbox::builder().host(host()).preset(preset).limits(overrides).open().unwrap()
 }
 
-/// Tries one below, the value and one above: `fits` says whether so much was allowed.
+/// Tries one below, the value and one above: `fits` returns whether the amount was allowed.
 #[track_caller]
 fn check(name: &str, preset: Preset, value: u64, fits: impl Fn(u64) -> bool) {
     let seen = [fits(value - 1), fits(value), fits(value + 1)];

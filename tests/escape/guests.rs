@@ -102,7 +102,7 @@ fn t_dos_10_absurd_numbers_are_rejected_or_accepted() {
     let table = include_str!("../../guests/utilities/tests/absurd/numbers.txt");
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let sandbox = sandbox(Preset::Normal);
-    let limits = || Overrides { memory: Some(ByteSize(96 << 20)), compute: Some(400_000_000), ..Overrides::default() };
+    let limits = || Overrides { memory: Some(ByteSize(128 << 20)), compute: Some(400_000_000), ..Overrides::default() };
     let setup = "rm -rf /tmp/x; mkdir -p /tmp/x/d; cd /tmp/x; printf '1 b\\n2 c aaa\\n3 a\\n' > f; printf '1 b\\n2 x\\n' > g; printf '[1,{\"a\":2}]' > j.json";
     let mut wrong = Vec::new();
     for line in lines {

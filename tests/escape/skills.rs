@@ -78,7 +78,9 @@ fn t_skl_05_a_script_reaches_nothing_of_the_machine() {
     );
     assert!(logs.contains("rror"), "{logs}");
     assert_eq!(run("while :; do :; done").1, Status::Failed, "strict allows 100 rounds of a loop");
-    assert_eq!(run(":() { : | : & }; :; sleep 60").1, Status::Timeout);
+    assert_eq!(run("sleep 60").1, Status::Timeout);
+    // Which limit ends it first depends on the load of the machine: the number of started processes, or the time.
+    assert_ne!(run(":() { : | : & }; :; sleep 60").1, Status::Success);
 }
 
 // T-SKL-05: pushing runs nothing, and the scan finds what a reviewer should see.

@@ -169,7 +169,7 @@ fn rounds() {
     assert!(end.resident_kib < middle.resident_kib * 5 / 4 + 128_000, "{all:?}");
     assert!(end.descriptors <= middle.descriptors + 16 && end.descriptors < 64, "{all:?}");
     assert!(end.threads < 64 + SANDBOXES as u64 * 4, "{all:?}");
-    // How many threads worked at once is chance; those that nobody needs end.
+    // The number of threads depends on timing; idle ones end.
     let (idle, deadline) = (SANDBOXES as u64, Instant::now() + Duration::from_secs(60));
     while held().threads > idle {
         assert!(Instant::now() < deadline, "{all:?}, then {:?}", held());

@@ -36,7 +36,7 @@ fn t_src_01_names_of_a_function_that_are_paths_lead_nowhere() {
 }
 
 #[test]
-fn t_src_01_a_tree_without_end_ends_with_the_command() {
+fn t_src_01_an_endless_tree_ends_with_the_command() {
     fn endless(count: Arc<AtomicUsize>) -> Provider {
         Provider::directory(move |_| {
             count.fetch_add(1, Ordering::Relaxed);

@@ -158,7 +158,7 @@ impl Suite {
         if case.makes.is_some() {
             found.retain(|name| !name.starts_with(UNFINISHED));
         }
-        // Nobody could open a database that does not exist yet, and so nobody has removed its lock.
+        // The database did not exist yet, so no process could open it and remove its lock.
         if !directory.join(case.database).exists() {
             found.remove(&format!("{}-running", case.database));
         }
@@ -192,7 +192,7 @@ fn killed_verbs_are_done_or_undone_and_leave_nothing() {
     let seed = from_environment("SANDLITE_KILLS_SEED").unwrap_or(0x5EED);
     let host = Host::builder().build().unwrap();
     let suite = Suite { template: Template::make(&host), host };
-    // How long each takes when nobody ends it.
+    // The duration of each without a kill.
     let times: Vec<Duration> = CASES
         .iter()
         .map(|case| {

@@ -1,4 +1,4 @@
-//! Crowds of clients over HTTP: half-open connections, slow senders, answers that nobody reads (T-NET-04, T-NET-08).
+//! Crowds of clients over HTTP: half-open connections, slow senders, unread responses (T-NET-04, T-NET-08).
 //!
 //! Sockets have a time limit only so that a test that fails does not hang; nothing here measures time.
 

@@ -1,4 +1,4 @@
-//! Clients that send or ask for too much: each is answered, the server lives on, and its memory is bounded (T-DOS-03, T-NET-04).
+//! Clients that send or ask for too much: each gets a response, the server keeps running, and its memory is bounded (T-DOS-03, T-NET-04).
 
 use std::io::Write as _;
 
@@ -42,7 +42,7 @@ fn call_with(client: &mut Client, id: &Value, before: &str, filler: &[u8], times
 
 /// T-NET-04: a message of 100 MB, one of deep nesting, one of many small values, one with a long id.
 #[test]
-fn t_net_04_messages_without_bound_are_answered_and_not_kept() {
+fn t_net_04_unbounded_messages_get_a_response_and_are_not_kept() {
     let mut client = Client::start(&[]);
     let megabyte = vec![b'x'; 1 << 20];
     let write = r#"{"name":"write_file","arguments":{"path":"/f","content":""#;
@@ -57,12 +57,16 @@ fn t_net_04_messages_without_bound_are_answered_and_not_kept() {
     assert!(long.contains("`id` of the message is too long"), "{long}");
     let batch = refused(&mut client, &Value::Null, |stdin| stdin.write_all(b"[{}]").unwrap());
     assert!(batch.contains("batches are not supported"), "{batch}");
+    for garbage in ["not json", "{\"jsonrpc\": ", "\u{1}"] {
+        let parse = refused(&mut client, &Value::Null, |stdin| stdin.write_all(garbage.as_bytes()).unwrap());
+        assert_eq!(parse, "Parse error: a message is one line of JSON", "{garbage}");
+    }
     is_alive(&mut client);
 }
 
 /// T-NET-04: a long text in every parameter of every tool.
 #[test]
-fn t_net_04_long_texts_in_every_parameter_are_answered_shortly() {
+fn t_net_04_long_texts_in_any_parameter_get_a_short_response() {
     let mut client = Client::start(&["--preset", "permissive"]);
     let tools = client.request("tools/list", json!({}))["tools"].clone();
     let long = "x".repeat(4 << 20);
@@ -89,7 +93,7 @@ fn t_net_04_long_texts_in_every_parameter_are_answered_shortly() {
 
 /// T-NET-04: hundreds of requests at a time, of a megabyte each, while a command holds the sandbox.
 #[test]
-fn t_net_04_requests_in_flight_are_bounded_and_all_answered() {
+fn t_net_04_requests_in_flight_are_bounded_and_all_get_a_response() {
     let mut client = Client::start(&["--preset", "permissive"]);
     let params =
         json!({ "name": "bash", "arguments": { "command": "echo started; sleep 250" }, "_meta": { "progressToken": 1 } });
@@ -142,9 +146,9 @@ fn t_net_04_floods_of_notifications_and_cancelled_requests_leave_nothing() {
     is_alive(&mut client);
 }
 
-/// T-DOS-03: tools that build text build no more than an answer holds.
+/// T-DOS-03: tools that build text stay within the maximum size of a result.
 #[test]
-fn t_dos_03_tools_do_not_build_more_than_an_answer_holds() {
+fn t_dos_03_tools_build_no_more_than_fits_into_a_result() {
     let mut client = Client::start(&["--preset", "permissive"]);
     client.data("write_file", json!({ "path": "/a", "content": "a".repeat(1000) }));
     let edits = json!([{ "old": "a", "new": "b".repeat(4 << 20), "replace_all": true }]);

@@ -48,7 +48,7 @@ impl Server {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = lines
             .find_map(|line| Some(line.unwrap().strip_prefix("listening on http://")?.strip_suffix("/mcp")?.parse().unwrap()));
-        // Nobody reads what else it says; the pipe must not fill.
+        // The rest of its output is not needed; the pipe must not fill.
         std::thread::spawn(move || lines.for_each(drop));
         let key = std::fs::read_to_string(directory.path().join("key")).unwrap().trim().to_owned();
         Self { child, address: address.unwrap(), key, _directory: directory }
@@ -249,7 +249,7 @@ fn t_net_01_a_foreign_host_in_the_first_line_is_refused() {
     assert_eq!(server.raw(old.as_bytes()).status, 403);
 }
 
-/// T-NET-01, R19: other machines only when somebody said under which name.
+/// T-NET-01, R19: other machines are served only under a configured name.
 #[test]
 fn t_net_01_an_address_open_to_others_needs_a_host_name() {
     let directory = tempfile::tempdir().unwrap();
@@ -283,6 +283,25 @@ fn t_net_03_a_session_cannot_be_chosen_or_used_without_the_key() {
     let end = String::from_utf8(server.with(&[("Mcp-Session-Id", &session)], "")).unwrap().replace("POST", "DELETE");
     assert_eq!(server.raw(end.as_bytes()).status, 200);
     assert_eq!(server.status(&[("Mcp-Session-Id", &session)]), 404);
+}
+
+/// T-NET-03: only an initialize request that succeeds begins a session.
+#[test]
+fn t_net_03_a_failed_initialize_begins_no_session() {
+    let server = Server::start(&[]);
+    let begin = |headers: &[(&'static str, &str)], id: Value, params: Value| {
+        server.post(headers, &json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": params }))
+    };
+    for (name, answer) in [
+        ("no parameters", begin(&[], json!(1), json!({}))),
+        ("wrong types", begin(&[], json!(1), json!({ "protocolVersion": 5, "capabilities": [], "clientInfo": 3 }))),
+        ("a null id", begin(&[], Value::Null, initialize())),
+        ("a notification", server.post(&[], &json!({ "jsonrpc": "2.0", "method": "initialize", "params": initialize() }))),
+        ("not acceptable", begin(&[("Accept", "text/html")], json!(1), initialize())),
+    ] {
+        assert_eq!(answer.header("mcp-session-id"), None, "{name}: {} {}", answer.status, answer.body);
+    }
+    assert_eq!(server.begin().len(), 32);
 }
 
 /// T-NET-03: a session cancels its own requests and no others.
@@ -382,7 +401,7 @@ fn t_net_05_names_never_become_paths() {
 
 /// T-NET-06: the key.
 #[test]
-fn t_net_06_without_the_key_nothing_is_answered() {
+fn t_net_06_requests_without_the_key_are_rejected() {
     let server = Server::start(&[]);
     for wrong in ["", "Bearer", "Bearer wrong", "Basic dXNlcjpwYXNz"] {
         let answer = server.post(&[("Authorization", wrong)], &list());
@@ -406,7 +425,7 @@ fn t_net_07_files_come_as_data_only() {
     assert_eq!((answer.header("x-content-type-options"), answer.header("cache-control")), (Some("nosniff"), Some("no-store")));
 }
 
-/// T-NET-08: a client that does not read, or goes away, holds up nobody.
+/// T-NET-08: a client that does not read, or disconnects, does not delay others.
 #[test]
 fn t_net_08_clients_that_do_not_read_block_no_others() {
     let server = Server::start(&["--preset", "permissive"]);

@@ -30,7 +30,7 @@ struct Client {
     last: u64,
     /// What came that was no answer.
     notifications: Vec<Value>,
-    /// What the server said at the start.
+    /// The server's output at its start.
     hello: Value,
     _directory: tempfile::TempDir,
 }

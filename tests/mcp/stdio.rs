@@ -79,7 +79,7 @@ fn every_tool_has_schemas_and_hints() {
 }
 
 #[test]
-fn a_client_is_offered_only_the_tools_that_were_chosen() {
+fn only_selected_tools_are_offered() {
     let mut client = Client::start(&["--tools", "read_file,bash"]);
     let listed = client.request("tools/list", json!({}));
     let tools = listed["tools"].as_array().unwrap();
@@ -131,10 +131,16 @@ fn bash_and_python_share_files_and_exit_statuses() {
     assert_eq!(ran["stdout"], "in x\n/tmp\n");
     client.data("bash", json!({ "command": "rm n; false", "rollback_on_failure": true }));
     assert_eq!(client.data("bash", json!({ "command": "cat n" }))["stdout"], "41\n");
+    let refused = client.call("bash", json!({ "command": "rm n", "cwd": "/nope" }));
+    assert!(text(&refused).contains("invalid working directory `/nope`"), "{}", text(&refused));
+    assert_eq!(
+        (&refused["isError"], &client.data("bash", json!({ "command": "cat n" }))["stdout"]),
+        (&json!(true), &json!("41\n"))
+    );
 }
 
 #[test]
-fn a_limit_is_an_answer_with_the_output_so_far() {
+fn a_limit_is_a_result_with_the_output_so_far() {
     let mut client = Client::start(&["--preset", "strict"]);
     let result = client.call("bash", json!({ "command": "echo before; while :; do :; done", "timeout_ms": 300 }));
     assert_eq!(result["isError"], true);
@@ -224,6 +230,7 @@ fn an_invalid_call_returns_an_error_for_the_model() {
         ("read_file", json!({})),
         ("read_file", json!({ "path": "x", "ofset": 3 })),
         ("bash", json!({ "command": 3 })),
+        ("bash", json!({ "command": "true", "timeout_ms": -1 })),
         ("bash", json!({ "command": "true", "tiemout_ms": 3 })),
         ("bash", json!({ "command": "true", "sandbox": "nowhere" })),
         ("bash", json!({ "command": "echo a\u{0}b" })),
@@ -240,6 +247,14 @@ fn an_invalid_call_returns_an_error_for_the_model() {
     }
     let error = client.refused("tools/call", json!({ "name": "rm", "arguments": {} }));
     assert_eq!(error["message"], "unknown tool `rm`");
+}
+
+#[test]
+fn numbers_are_explained_to_the_model() {
+    let mut client = Client::start(&[]);
+    let result = client.call("bash", json!({ "command": "true", "timeout_ms": -5 }));
+    let expected = "error: invalid arguments: invalid value: integer `-5`, expected a whole number, 0 or more";
+    assert_eq!(text(&result), expected);
 }
 
 #[test]
@@ -401,7 +416,7 @@ fn a_removed_database_is_an_error_of_the_next_call() {
 }
 
 #[test]
-fn notes_of_an_import_are_in_its_answer() {
+fn notes_of_an_import_are_in_its_result() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = Client::start(&["--snapshots", directory.path().to_str().unwrap()]);
     client.data("bash", json!({ "command": "mkfifo /tmp/queue" }));

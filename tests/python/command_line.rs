@@ -1,4 +1,4 @@
-//! `python3` takes the arguments, and ends with the statuses and complaints, that everybody knows.
+//! `python3` accepts CPython's arguments, and has its exit statuses and messages.
 
 use runtime::Command;
 

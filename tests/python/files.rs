@@ -1,4 +1,4 @@
-//! Python's files are the sandbox's files, with everything that Linux says about them.
+//! Python's files are the sandbox's files, with the metadata of Linux.
 
 use super::{check, check_error, python, sandbox, texts};
 

@@ -27,7 +27,8 @@ fn time_runs_out_wherever_it_is_spent() {
         "list(range(10 ** 7)) and sum(i * i for i in iter(int, 1))",
     ] {
         let started = Instant::now();
-        let output = strict().run(Command::python(format!("print('before')\n{code}")).limits(wall("300 ms"))).unwrap();
+        // A fast machine spends all the compute of the strict preset in 230 ms.
+        let output = sandbox().run(Command::python(format!("print('before')\n{code}")).limits(wall("300 ms"))).unwrap();
         assert_eq!((limit(&output), output.status.code()), (Some(LimitName::Wall), 124), "{code}: {output:?}");
         assert_eq!(output.stdout, b"before\n", "{code}");
         assert!(started.elapsed() < Duration::from_secs(4), "{code}");

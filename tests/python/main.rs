@@ -13,6 +13,7 @@ mod shell;
 #[path = "../support/skipped.rs"]
 mod skipped;
 mod subprocess;
+mod threads;
 mod tools;
 
 use std::sync::OnceLock;

@@ -102,21 +102,148 @@ fn the_command_line_uses_a_sandbox_of_a_server() {
     check(&["kv", "set", "plan", "{\"a\": 1}"], 0, "");
     check(&["kv", "get", "plan"], 0, "{\"a\":1}\n");
     check(&["kv", "get", "nothing"], 1, "");
+    // A past version, with every verb that can show one and with no other.
+    assert!(run(&["checkpoint", "before"]).1.starts_with("checkpoint before "));
+    check(&["kv", "set", "plan", "2"], 0, "");
+    check(&["kv", "set", "late", "3"], 0, "");
+    check(&["bash", "-c", "echo changed > note.txt"], 0, "");
+    check(&["--at", "before", "kv", "get", "plan"], 0, "{\"a\":1}\n");
+    check(&["--at", "before", "kv", "keys"], 0, "plan\n");
+    check(&["--at", "before", "fs", "cat", "note.txt"], 0, "hi\n");
+    check(&["--at", "before", "bash", "-c", "cat note.txt; echo lost > note.txt"], 0, "hi\n");
+    check(&["--at", "before", "python", "-c", "print(open('note.txt').read(), end='')"], 0, "hi\n");
+    check(&["--at", "nobody", "kv", "get", "plan"], 125, "");
+    for words in [&["kv", "set", "plan", "4"][..], &["diff", "before"], &["fs", "rm", "note.txt"], &["skill", "list"]] {
+        assert!(
+            run(&[&["--at", "before"], words].concat()).2.contains("`--at` does not work with this verb on a server"),
+            "{words:?}"
+        );
+    }
+    assert!(!run(&["--at", "before", "log"]).1.contains("changed > note.txt"));
+    check(&["fs", "cat", "note.txt"], 0, "changed\n");
+    check(&["kv", "get", "plan"], 0, "2\n");
     std::fs::create_dir_all(directory.path().join("tree/deep")).unwrap();
     std::fs::write(directory.path().join("tree/deep/file"), [0, 255]).unwrap();
     check(&["fs", "put", "tree", "/tree"], 0, "");
     check(&["fs", "find", "/tree", "--kind", "file"], 0, "/tree/deep/file\n");
     check(&["fs", "get", "/tree", "back"], 0, "");
     assert_eq!(std::fs::read(directory.path().join("back/deep/file")).unwrap(), [0, 255]);
-    assert!(run(&["checkpoint", "good"]).1.starts_with("checkpoint good names version "));
+    assert!(run(&["checkpoint", "good"]).1.contains("good"));
     check(&["fs", "rm", "-r", "/tree"], 0, "");
     check(&["diff", "good", "--name-only"], 1, "D /tree\nD /tree/deep\nD /tree/deep/file\n");
-    check(&["restore", "good"], 0, "A /tree\nA /tree/deep\nA /tree/deep/file\n");
-    check(&["fs", "du", "/tree"], 0, "2 bytes, 1 files, 2 directories\n");
+    let (code, out, _) = run(&["restore", "good"]);
+    assert!(code == 0 && out.contains("/tree/deep/file"), "{out}");
+    check(&["fs", "du", "/tree"], 0, "       2 B  /tree  (1 file, 2 directories)\n");
     let skill = root().join("examples/skills/word-counter");
     check(&["skill", "push", skill.to_str().unwrap()], 0, "pushed word-counter@1.0.0\n");
     let (code, output, _) = run(&["skill", "run", "word-counter", "--input", r#"{"text": "a b a"}"#]);
     assert!(code == 0 && output.contains(r#""total_words":3"#), "{output}");
-    check(&["export", "copy.db"], 125, "");
     check(&["bash", "--mount", ".:/src", "-c", "ls"], 125, "");
+}
+
+// Every verb on a sandbox of a server beside the same verb on a file of this machine, which has the same runs.
+#[test]
+fn a_verb_prints_the_same_on_a_server_as_on_a_file() {
+    let (server, directory) = (Server::start(&[]), tempfile::tempdir().unwrap());
+    let run = |first: &[&str], words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sandlite"));
+        command.args(first).args(words).env("SANDLITE_KEY", &server.key).env_remove("SANDLITE_DB").current_dir(&directory);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let url = format!("http://{}", server.address);
+    let (there, here) = (["--server", url.as_str()], ["--db", "here.db"]);
+    for command in ["echo one > a; echo 1 > b", "echo two > a", "echo three >> a; rm b"] {
+        for place in [&there[..], &here[..]] {
+            assert_eq!(run(place, &["bash", "-c", command]).0, 0);
+        }
+    }
+    std::fs::create_dir(directory.path().join("target")).unwrap();
+    let (code, out, error) = run(&there, &["apply", "target", "--path", "/home/user"]);
+    assert_eq!(code, 0, "{out}{error}");
+    assert_eq!(std::fs::read_to_string(directory.path().join("target/a")).unwrap(), "two\nthree\n");
+    assert_eq!(run(&there, &["git", "export", "repository"]).0, 0);
+    assert!(directory.path().join("repository/.git").is_dir());
+    // Times and durations differ.
+    let plain = |text: &str| {
+        let words =
+            text.split_whitespace().map(|word| match word.starts_with(|first: char| first.is_ascii_digit()) && word.len() > 3 {
+                true => "TIME",
+                false => word,
+            });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    for words in [
+        &["log"][..],
+        &["log", "--stat", "a"],
+        &["show", "2"],
+        &["blame", "a"],
+        &["bisect", "--good", "1", "--", "grep -q one a"],
+        &["changes", "--name-only"],
+        &["diff", "1"],
+        &["checkpoint", "now", "-m", "text"],
+        &["checkpoints"],
+        &["undo", "--dry-run"],
+        &["undo"],
+        &["restore", "1", "a"],
+        &["prune", "--keep-runs", "2"],
+        &["info"],
+        &["policy", "show"],
+        &["fs", "du"],
+        &["fs", "find"],
+        &["fs", "tree"],
+        &["changes", "--patch"],
+        &["pip", "list"],
+    ] {
+        let (remote, local) = (run(&there, words), run(&here, words));
+        let without_path = |text: &str| text.lines().filter(|line| !line.starts_with("sandbox")).collect::<Vec<_>>().join("\n");
+        if words == ["info"] {
+            assert_eq!((remote.0, remote.1.contains("history")), (0, true), "{remote:?}");
+            continue;
+        }
+        let (a, b) = (plain(&without_path(&remote.1)), plain(&without_path(&local.1)));
+        assert_eq!((remote.0, a), (local.0, b), "{words:?}: {} {}", remote.2, local.2);
+    }
+    let (code, out, error) = run(&there, &["history", "--since", "1h", "--limit", "2"]);
+    assert!(code == 0 && out.lines().count() == 2, "{out}{error}");
+    assert_eq!(run(&there, &["history", "--since", "2099-01-01"]).0, 1);
+    // Whole sandboxes.
+    let (code, _, error) = run(&there, &["export", "copy.db", "--digest"]);
+    assert_eq!(code, 0, "{error}");
+    assert_eq!(run(&["--db", "copy.db"], &["fs", "cat", "a"]).1, run(&there, &["fs", "cat", "a"]).1);
+    assert_eq!(run(&[&there[..], &["--sandbox", "second"]].concat(), &["import", "copy.db"]).0, 0);
+    assert_eq!(run(&[&there[..], &["--sandbox", "second"]].concat(), &["fs", "cat", "a"]).1, "one\n");
+    assert_eq!(run(&there, &["fork", "third"]).0, 0);
+    assert_eq!(run(&[&there[..], &["--sandbox", "third"]].concat(), &["fs", "cat", "a"]).1, "one\n");
+    let (code, out, error) = run(&there, &["watch", "--from", "1", "--once"]);
+    assert!(code == 0 && out.contains("/home/user/a"), "{out}{error}");
+    // Keys of the tenant.
+    let made = run(&there, &["keys", "create", "--role", "consumer", "--name", "guest"]);
+    assert!(made.0 == 0 && made.1.starts_with("sk-"), "{made:?}");
+    let listed = run(&there, &["keys", "list"]).1;
+    let row = listed.lines().find(|line| line.contains("guest")).unwrap();
+    assert_eq!(run(&there, &["keys", "revoke", row.split(' ').next().unwrap()]).0, 0);
+    assert!(run(&there, &["keys", "list"]).1.contains("revoked"));
+    // Skills, with files in and out.
+    let skill = root().join("examples/skills/log-report");
+    assert_eq!(run(&there, &["skill", "push", skill.to_str().unwrap()]).0, 0);
+    std::fs::write(directory.path().join("x.log"), "1 ERROR late\n").unwrap();
+    let ran = run(&there, &["skill", "run", "log-report", "--file", "x.log", "--download", "out"]);
+    assert_eq!(
+        (ran.0, std::fs::read_to_string(directory.path().join("out/errors.log")).unwrap().as_str()),
+        (0, "1 ERROR late\n"),
+        "{ran:?}"
+    );
+    assert!(run(&there, &["skill", "files", "log-report"]).1.contains("SKILL.md"));
+    assert!(run(&there, &["skill", "versions", "log-report"]).1.starts_with("1.0.0 (active)"));
+    assert_eq!(run(&there, &["skill", "activate", "log-report@1.0.0"]).0, 0);
+    assert_eq!(run(&there, &["skill", "diff", "log-report@1.0.0", "1.0.0"]).0, 0);
+    assert_eq!(run(&there, &["skill", "lint", skill.to_str().unwrap()]).0, 0);
+    assert_eq!(run(&there, &["skill", "delete", "log-report"]).0, 0);
+    assert_eq!(run(&there, &["skill", "show", "log-report"]).0, 1);
+    for words in [&["doctor"][..], &["replay", "copy.db"], &["git", "import", "repository"]] {
+        let refused = run(&there, words);
+        assert!(refused.0 == 125 && refused.2.contains("hint: "), "{words:?}: {refused:?}");
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::http::Server;
+use super::http::{Server, sandlite};
 
 const CLIENTS: usize = 4;
 
@@ -102,4 +102,37 @@ fn every_acknowledged_write_survives_a_server_that_is_killed() {
         }
     }
     assert!(acknowledged.lock().unwrap().len() >= cycles * 10);
+}
+
+#[test]
+fn a_second_server_on_the_same_data_is_refused() {
+    let server = Server::start(&[]);
+    let fields = json!({ "name": "endless", "description": "d", "lang": "bash", "code": "sleep 1000" });
+    server.post("/v1/skills/from-fields", &fields).expect(201);
+    let begun = server.post("/v1/executions", &json!({ "skill": "endless", "async": true })).expect(202).json();
+    let data = server.paths().into_iter().find(|path| path.ends_with("data")).unwrap();
+    let args = ["serve", "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0"];
+    let second = sandlite(&args, data.parent().unwrap()).stdin(std::process::Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(!second.status.success() && text.contains("another server uses it"), "{text}");
+    let execution = server.get(&format!("/v1/executions/{}", begun["execution_id"].as_str().unwrap())).expect(200).json();
+    assert_eq!(execution["status"], "running");
+}
+
+#[test]
+fn a_run_that_ends_while_the_server_stops_has_its_response() {
+    for _ in 0..6 {
+        let server = Server::start(&[]);
+        let id = server.post("/v1/sandboxes", &json!({})).expect(201).json()["id"].as_str().unwrap().to_owned();
+        let path = format!("/v1/sandboxes/{id}/actions/bash");
+        let status = std::thread::scope(|scope| {
+            let running = scope.spawn(|| server.try_json("POST", &path, &json!({ "command": "sleep 0.3" })));
+            let is_running =
+                || server.send("GET /metrics", None, &[], b"").text().lines().any(|line| line == "sandlite_running 1");
+            while !is_running() && !running.is_finished() {}
+            server.terminate();
+            running.join().unwrap()
+        });
+        assert_eq!(status, Some(200));
+    }
 }

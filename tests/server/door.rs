@@ -120,7 +120,54 @@ fn bodies_are_json_of_bounded_size_and_depth() {
 
 // T-NET-04.
 #[test]
-fn headers_are_bounded_and_a_client_without_a_key_is_not_waited_for() {
+fn a_key_has_the_view_that_it_is_made_with_and_an_invalid_one_is_refused() {
+    let server = Server::start(&[]);
+    for view in ["", ":x", "a:b:c", "a/b"] {
+        assert_eq!(server.post("/v1/keys", &json!({ "role": "consumer", "view": view })).error().0, 400, "{view}");
+    }
+    let made = server.post("/v1/keys", &json!({ "role": "consumer", "view": "ann:finance,hr" })).expect(201).json();
+    let who = |key: &str| server.send("GET /v1/whoami", Some(key), &[], &[]).expect(200).json()["view"].clone();
+    assert_eq!(who(made["key"].as_str().unwrap()), "ann:finance,hr");
+
+    let create = |view: &[&str]| {
+        let directory = server.paths().into_iter().find(|path| path.ends_with("data")).unwrap();
+        let args = [&["keys", "create", "--data", "data", "--role", "consumer"], view].concat();
+        let output = super::http::sandlite(&args, directory.parent().unwrap()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    };
+    let (code, key) = create(&["--view", "ann:finance"]);
+    assert_eq!((code, who(&key)), (Some(0), json!("ann:finance")));
+    assert_eq!(who(&create(&["--key-view", "ann"]).1), "ann");
+    assert_eq!(create(&["--view", "a:b:c"]).0, Some(125));
+}
+
+#[test]
+fn a_client_that_sends_a_body_that_is_too_large_receives_the_response() {
+    let server = Server::start(&["body-bytes=1MiB", "skill-bytes=1MiB"]);
+    let body = vec![b'x'; 40 << 20];
+    for (path, key, expected) in [
+        ("/v1/executions", server.key.as_str(), "413"),
+        ("/v1/skills", &server.key, "413"),
+        ("/v1/sandboxes", &server.key, "413"),
+        ("/v1/executions", "sk-unknown", "401"),
+    ] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/zip\r\nContent-Length: {}\r\n\r\n",
+            server.address,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // Many clients read nothing before they have sent everything.
+        stream.write_all(&body).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!(status(&answer), expected, "{path}: {answer}");
+    }
+}
+
+#[test]
+fn headers_are_bounded_and_clients_without_a_key_are_disconnected() {
     let server = Server::start(&[]);
     let with = |bytes: usize| {
         let (host, key) = (server.address, &server.key);
@@ -177,6 +224,47 @@ fn a_key_is_stored_as_a_digest_expires_and_is_guessed_slowly() {
     assert_eq!(std::fs::metadata(data).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
+// What a client does not wait for may be done all the same.
+#[test]
+fn a_change_whose_client_disconnects_is_in_the_audit_log() {
+    let server = Server::start(&[]);
+    let id = server.post("/v1/sandboxes", &json!({})).expect(201).json()["id"].as_str().unwrap().to_owned();
+    let body = r#"{"command":"sleep 600"}"#;
+    let (host, key, length) = (server.address, &server.key, body.len());
+    let mut stream = TcpStream::connect(host).unwrap();
+    let head = format!(
+        "POST /v1/sandboxes/{id}/actions/bash HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let began = Instant::now();
+    let wait = |is_over: &dyn Fn() -> bool| {
+        while !is_over() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{}", server.get("/v1/audit").text());
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+    };
+    wait(&|| server.send("GET /metrics", None, &[], b"").text().lines().any(|line| line == "sandlite_running 1"));
+    drop(stream);
+    wait(&|| {
+        let rows = server.get("/v1/audit").expect(200).json();
+        let is_it = |row: &serde_json::Value| row["path"].as_str().unwrap().ends_with("/actions/bash") && row["status"] == 499;
+        rows.as_array().unwrap().iter().any(is_it)
+    });
+}
+
+// T-NET-06: the setting is still there when the key has been replaced.
+#[test]
+fn a_first_key_that_was_revoked_stays_revoked() {
+    let mut server = Server::start(&[]);
+    let second = server.key_of("default", "admin");
+    let id = server.get("/v1/whoami").expect(200).json()["key"].as_str().unwrap().to_owned();
+    server.delete(&format!("/v1/keys/{id}")).expect(204);
+    let setting = format!("first-key={}", server.key);
+    server.kill_and_restart_with(&setting);
+    server.get("/v1/whoami").expect(401);
+    server.send("GET /v1/whoami", Some(&second), &[], b"").expect(200);
+}
+
 // T-NET-05: what an admin sees is the tenant's own; nothing of a name is part of a path.
 #[test]
 fn keys_and_the_audit_log_are_those_of_the_tenant_and_names_are_not_paths() {
@@ -187,7 +275,7 @@ fn keys_and_the_audit_log_are_those_of_the_tenant_and_names_are_not_paths() {
     let audited = server.get("/v1/audit").expect(200).json();
     let row = &audited[0];
     assert_eq!((&row["method"], &row["status"]), (&json!("POST"), &json!(201)), "{audited}");
-    assert!(row["path"].as_str().unwrap().ends_with("/sandboxes") && row["request"].is_string(), "{row}");
+    assert!(row["path"] == "/v1/sandboxes" && row["request"].is_string(), "{row}");
     assert_eq!(get("/v1/audit"), json!([]));
     assert_eq!(get("/v1/keys").as_array().unwrap().len(), 1);
     assert_eq!(server.get("/v1/keys").json().as_array().unwrap().len(), 1);

@@ -94,10 +94,23 @@ impl Server {
         self.restart();
     }
 
-    /// Kills it, even if a client waits for an answer.
+    /// The same, with one more setting.
+    pub(crate) fn kill_and_restart_with(&mut self, setting: &str) {
+        self.kill();
+        self.settings.push(setting.to_owned());
+        self.restart();
+    }
+
+    /// Kills it, even if a client waits for a response.
     pub(crate) fn kill(&self) {
         let killed = Command::new("kill").args(["-9", &self.child.id().to_string()]).status().unwrap();
         assert!(killed.success());
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub(crate) fn terminate(&self) {
+        let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(told.success());
     }
 
     /// Starts it again on the same data.

@@ -7,6 +7,7 @@ mod door;
 mod http;
 mod routes;
 mod sandboxes;
+mod shares;
 mod skillbox;
 #[path = "../support/skipped.rs"]
 mod skipped;

@@ -21,7 +21,7 @@ fn content_type(path: &str) -> &'static str {
 }
 
 #[test]
-fn no_route_below_v1_does_anything_without_a_key_that_counts() {
+fn no_route_below_v1_works_without_a_valid_key() {
     let server = Server::start(&[]);
     let revoked = server.post("/v1/keys", &json!({ "role": "admin" })).expect(201).json();
     server.delete(&format!("/v1/keys/{}", revoked["id"].as_str().unwrap())).expect(204);
@@ -39,9 +39,24 @@ fn no_route_below_v1_does_anything_without_a_key_that_counts() {
     assert!(count > 100, "{count}");
 }
 
-// Each route with what exists for the first tenant and with what exists for nobody: a stranger sees the same bytes.
 #[test]
-fn what_is_not_yours_and_what_is_not_there_are_the_same_in_every_route() {
+fn a_name_in_a_path_that_is_not_utf_8_is_an_error_in_json_on_every_route() {
+    let server = Server::start(&[]);
+    let mut count = 0;
+    for (method, path) in routes(&server).iter().filter(|(_, path)| path.contains('{')) {
+        let Some((above, rest)) = path.split_once('{') else { continue };
+        let below = rest.split_once('}').map_or("", |(_, below)| below).replace(['{', '}', '*'], "");
+        let headers = [("Content-Type", "application/json"), ("X-Session-ID", "s")];
+        let answer = server.send(&format!("{method} {above}%ff{below}"), Some(&server.key), &headers, b"{}");
+        assert!((400..500).contains(&answer.status) && answer.json()["error"].is_string(), "{method} {path}: {}", answer.text());
+        count += 1;
+    }
+    assert!(count > 80, "{count}");
+}
+
+// Each route with existing ids of the first tenant and with missing ids: another tenant receives the same bytes.
+#[test]
+fn every_route_treats_ids_of_other_tenants_like_missing_ones() {
     let server = Server::start(&[]);
     let stranger = server.key_of("other", "admin");
     let id_of = |made: Value| made["id"].as_str().unwrap().to_owned();
@@ -64,10 +79,12 @@ fn what_is_not_yours_and_what_is_not_there_are_the_same_in_every_route() {
     server.with_json("POST", "/v1/sandbox/sync", &[("X-Session-ID", "owned")], &json!({})).expect(200);
 
     // What a parameter is, by the beginning of its path.
-    let known: [(&str, &str, &str, &str); 12] = [
+    let known: [(&str, &str, &str, &str); 14] = [
         ("/v1/sandboxes/", "{id}", &sandbox, NONE),
         ("/v1/sandboxes/", "{job}", &job, NONE),
         ("/v1/sandboxes/", "{path}", "secret", "secret"),
+        ("/v1/sandboxes/", "{package}", "a-1-py3-none-any.whl", "a-1-py3-none-any.whl"),
+        ("/v1/sandboxes/", "{session}", "shell", "shell"),
         ("/v1/files/", "{id}", &file, NONE),
         ("/v1/executions/", "{id}", execution, NONE),
         ("/v1/keys/", "{id}", &key, NONE),

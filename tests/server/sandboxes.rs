@@ -90,7 +90,7 @@ fn invalid_requests_are_refused_with_a_sentence() {
     check(act(&server, &id, "nothing", json!({})), 404, "action not found");
     check(act(&server, &id, "apply", json!({ "directory": "/tmp" })), 404, "action not found");
     check(act(&server, &id, "bash", json!({ "comand": "ls" })), 400, "`command`");
-    check(act(&server, &id, "bash", json!([])), 400, "batches");
+    check(act(&server, &id, "bash", json!([])), 400, "expected an object");
     check(act(&server, &id, "read_file", json!({ "path": "/missing" })), 404, "not_found");
     check(act(&server, &id, "write_file", json!({ "path": "/a", "content": "x", "expected_version": "y" })), 409, "conflict");
     check(act(&server, &id, "grep", json!({ "pattern": "(" })), 400, "action_failed");
@@ -145,7 +145,7 @@ fn another_tenants_sandbox_and_none_at_all_are_the_same() {
     }
     assert_eq!(server.send("GET /v1/sandboxes", Some(&stranger), &[], b"").json()["items"], json!([]));
     assert_eq!(act(&server, &id, "read_file", json!({ "path": "/secret" })).expect(200).json()["content"], "x");
-    // The tenant is the key's, whatever the header says.
+    // The tenant is that of the key, regardless of the header.
     let named = server.send(&format!("GET /v1/sandboxes/{id}"), Some(&stranger), &[("X-Tenant-ID", "default")], b"");
     assert_eq!(named.status, 403);
 }
@@ -178,7 +178,7 @@ fn a_revoked_key_counts_no_longer_and_roles_are_kept_apart() {
 
 // T-NET-05, T-NET-06: ids are random, and a tenant's text is never part of a path.
 #[test]
-fn ids_say_nothing_and_names_are_no_paths() {
+fn ids_are_random_and_names_are_not_paths() {
     let server = Server::start(&[]);
     let ids: Vec<String> = (0..20).map(|number| created(&server, json!({ "name": format!("../../{number}") }))).collect();
     for (place, id) in ids.iter().enumerate() {

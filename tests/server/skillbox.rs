@@ -1,10 +1,11 @@
-//! Skillbox's `/v1`: what its own clients rely on, what is refused, and what nobody else can see (T-NET-05 to T-NET-07).
+//! Skillbox's `/v1`: behaviour that its clients rely on, rejected requests, and isolation of tenants (T-NET-05 to T-NET-07).
 
 mod files;
 mod retention;
 mod sessions;
 mod skills;
 mod tenants;
+mod texts;
 
 use ::skills::{File, pack};
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ impl Server {
         self.post("/v1/executions", body).expect(200).json()
     }
 
-    /// Begins a run that nobody waits for; returns its id.
+    /// Starts a background run; returns its id.
     fn begin(&self, skill: &str) -> String {
         let answer = self.post("/v1/executions", &json!({ "skill": skill, "async": true })).expect(202);
         let (body, place) = (answer.json(), answer.header("location").map(str::to_owned));
@@ -126,7 +127,7 @@ fn an_address_of_artifacts_expires() {
 }
 
 #[test]
-fn what_cannot_run_is_refused_or_is_a_result_that_says_why() {
+fn a_skill_that_cannot_run_is_rejected_or_a_result_with_the_reason() {
     let server = Server::start(&[]);
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
     server.push(&skill("fails", "1.0.0", "echo out; echo err >&2; exit 42")).expect(201);
@@ -156,7 +157,7 @@ fn what_cannot_run_is_refused_or_is_a_result_that_says_why() {
 }
 
 #[test]
-fn a_run_that_nobody_waits_for_can_be_followed_and_cancelled() {
+fn a_background_run_can_be_followed_and_cancelled() {
     let server = Server::start(&[]);
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
     server.push(&skill("endless", "1.0.0", ENDLESS)).expect(201);
@@ -181,7 +182,7 @@ fn a_run_that_nobody_waits_for_can_be_followed_and_cancelled() {
 }
 
 #[test]
-fn a_queue_that_is_full_is_answered_with_when_to_come_back_and_nothing_has_begun() {
+fn a_full_queue_rejects_with_the_time_to_retry_and_starts_nothing() {
     let server = Server::start(&["concurrent=1", "concurrent-of-tenant=1", "queue-of-tenant=1"]);
     server.push(&skill("endless", "1.0.0", ENDLESS)).expect(201);
     let (running, waiting) = (server.begin("endless"), server.begin("endless"));
@@ -216,6 +217,17 @@ fn a_run_that_was_cut_off_is_failed_after_the_restart() {
 }
 
 #[test]
+fn a_run_that_a_stopping_server_ends_is_recorded_as_interrupted() {
+    let mut server = Server::start(&["grace=1s"]);
+    server.push(&skill("endless", "1.0.0", ENDLESS)).expect(201);
+    let id = server.begin("endless");
+    server.terminate();
+    server.restart();
+    let shown = server.get(&format!("/v1/executions/{id}")).expect(200).json();
+    assert_eq!((&shown["status"], &shown["error"]), (&json!("failed"), &json!("interrupted: the server was stopped")));
+}
+
+#[test]
 fn executions_are_listed_in_pages() {
     let server = Server::start(&[]);
     for name in ["a", "b"] {
@@ -243,7 +255,9 @@ fn executions_are_listed_in_pages() {
     assert_eq!(seen, all);
     assert_eq!((ids("skill=b").0.len(), ids("status=failed").0.len(), ids("skill=a&status=success").0.len()), (1, 1, 3));
     assert_eq!(server.get("/v1/executions?cursor=x").error(), (400, "bad_request".to_owned()));
-    assert_eq!(server.get("/v1/executions?limit=x").error(), (400, "bad_request".to_owned()));
+    for limit in ["x", "0", "-1", "201"] {
+        assert_eq!(server.get(&format!("/v1/executions?limit={limit}")).error(), (400, "bad_request".to_owned()), "{limit}");
+    }
 }
 
 #[test]

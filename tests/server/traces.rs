@@ -94,7 +94,7 @@ fn a_request_and_its_run_are_spans_of_the_clients_trace() {
 }
 
 #[test]
-fn a_collector_that_is_gone_costs_spans_and_nothing_else() {
+fn a_missing_collector_loses_spans_and_nothing_else() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = Server::start(&[&format!("otlp=http://{address}")]);
     let began = Instant::now();

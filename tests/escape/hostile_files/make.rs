@@ -45,7 +45,12 @@ pub fn lies() -> Vec<Lie> {
 const CONTENT: &str = "mkdir -p /home/user/a/b/c /home/user/.local/lib/python3.14/site-packages/p-1.dist-info
     cd /home/user; echo rc > /.bashrc; echo text > notes; seq 30000 > a/large; ln a/large hard; ln -s a/large soft
     echo small > a/b/c/small; mkdir /canary; echo inside > /canary/.bashrc; : > empty
+    seq 20000 > changed; echo x > removed; ln -s a removed-link; mkdir before; echo y > before/inside
     printf 'Name: p\\nVersion: 1\\n' > .local/lib/python3.14/site-packages/p-1.dist-info/METADATA";
+
+/// What a second run changes, so that every table of the past has rows.
+const CHANGES: &str =
+    "cd /home/user; seq 3 > changed; rm removed removed-link; mv before after; echo z > after/inside; chmod 640 notes";
 
 /// Makes the sound database.
 pub fn sound(directory: &Path) -> PathBuf {
@@ -54,6 +59,11 @@ pub fn sound(directory: &Path) -> PathBuf {
         &["bash", "--session", "s", "-c", CONTENT][..],
         &["kv", "set", "key", "{\"n\":1}"],
         &["bash", "--session", "s", "-c", "x=1; echo out; echo err >&2; exit 3"],
+        &["bash", "-c", CHANGES],
+        &["kv", "set", "key", "{\"n\":2}"],
+        &["checkpoint", "named"],
+        &["log", "--digest"],
+        &["bash", "-c", "echo last > /home/user/changed"],
     ] {
         let mut command = Command::new(super::program());
         command.arg("--db").arg(&path).args(args).stdout(Stdio::null()).stderr(Stdio::null());
@@ -63,6 +73,10 @@ pub fn sound(directory: &Path) -> PathBuf {
     let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(count("SELECT count(*) FROM fs_dentry WHERE name IN ('large', 'soft', 'small', 'notes')"), 4);
     assert!(count("SELECT count(*) FROM sandlite_run") >= 2 && count("SELECT count(*) FROM sandlite_session") > 0);
+    for table in ["inode", "dentry", "data", "symlink", "kv", "session"] {
+        assert!(count(&format!("SELECT count(*) FROM sandlite_past_{table}")) > 0, "{table}");
+    }
+    assert!(count("SELECT count(*) FROM sandlite_digest") > 0 && count("SELECT count(*) FROM sandlite_label") > 0);
     path
 }
 

@@ -232,6 +232,71 @@ pub const ROWS: &[Lie] = &[
         "CREATE TABLE fs_whiteout (path TEXT PRIMARY KEY, parent_path TEXT NOT NULL, created_at INTEGER NOT NULL);
         INSERT INTO fs_whiteout VALUES ('../../canary','',0),(hex(zeroblob(5000000)),'/',0),(x'ff','/',0)",
     ),
+    // The past.
+    ("past-inode-size", "UPDATE sandlite_past_inode SET size=9223372036854775807"),
+    ("past-inode-negative", "UPDATE sandlite_past_inode SET size=-1"),
+    ("past-inode-mode", "UPDATE sandlite_past_inode SET mode=NULL"),
+    ("past-inode-type", "UPDATE sandlite_past_inode SET mode=16877"),
+    ("past-inode-state", "UPDATE sandlite_past_inode SET state=7"),
+    ("past-inode-times", "UPDATE sandlite_past_inode SET mtime=9223372036854775807, mtime_nsec=-5"),
+    ("past-inode-place", "UPDATE sandlite_past_inode SET dir=INO(a), name='../../canary'"),
+    ("past-data-empty", "UPDATE sandlite_past_data SET data=x''"),
+    ("past-data-text", "UPDATE sandlite_past_data SET data='text'"),
+    ("past-data-huge", "UPDATE sandlite_past_data SET data=zeroblob(100000000)"),
+    ("past-data-gone", "DELETE FROM sandlite_past_data"),
+    ("past-data-elsewhere", "UPDATE sandlite_past_data SET ino=INO(large), chunk_index=chunk_index+1000000000"),
+    ("past-name-up", "UPDATE sandlite_past_dentry SET name='../../canary/planted'"),
+    ("past-name-slash", "UPDATE sandlite_past_dentry SET name='a/large'"),
+    ("past-name-dot-dot", "UPDATE sandlite_past_dentry SET name='..'"),
+    ("past-name-20-mb", "UPDATE sandlite_past_dentry SET name=hex(zeroblob(10000000))"),
+    ("past-name-control", "UPDATE sandlite_past_dentry SET name=char(27)||'[2J'||char(10)"),
+    ("past-name-root", "UPDATE sandlite_past_dentry SET ino=1"),
+    ("past-name-ino", "UPDATE sandlite_past_dentry SET ino=-3"),
+    ("past-name-null", "UPDATE sandlite_past_dentry SET ino=NULL"),
+    ("past-name-entry", "UPDATE sandlite_past_dentry SET entry='x'"),
+    (
+        "past-cycle",
+        "INSERT INTO sandlite_past_dentry SELECT (SELECT max(id) FROM sandlite_past_dentry)+row_number() OVER (), 0, ino, 'self', ino, 1
+        FROM sandlite_past_dentry WHERE ino NOT NULL",
+    ),
+    (
+        "past-cycle-tree",
+        "INSERT INTO sandlite_past_dentry SELECT (SELECT max(id) FROM sandlite_past_dentry)+ino, 0, ino, 'up', 1, 1 FROM fs_inode
+        WHERE (mode & 61440)=16384",
+    ),
+    ("past-link", "UPDATE sandlite_past_symlink SET target=x'ff00'"),
+    ("past-link-20-mb", "UPDATE sandlite_past_symlink SET target=hex(zeroblob(10000000))"),
+    ("past-key", "UPDATE sandlite_past_kv SET value='not json', state=0"),
+    ("past-key-20-mb", "UPDATE sandlite_past_kv SET key=hex(zeroblob(10000000))"),
+    ("past-session", "UPDATE sandlite_past_session SET state=7, content='text'"),
+    ("past-numbers", "UPDATE sandlite_past_data SET id=id+(1<<40); UPDATE sandlite_past_dentry SET id=-id"),
+    ("version-mark", "UPDATE sandlite_version SET mark=-1"),
+    ("version-mark-high", "UPDATE sandlite_version SET mark=9007199254740991, entries=9007199254740991"),
+    ("version-mark-low", "UPDATE sandlite_version SET mark=2, entries=1"),
+    ("version-entries", "UPDATE sandlite_version SET entries='x'"),
+    ("version-number", "UPDATE sandlite_version SET id=id+4000000000"),
+    ("version-last", "INSERT INTO sandlite_version SELECT 2147483647, time_ns, call, mark, entries, total, outside, inodes, digest
+        FROM sandlite_version ORDER BY id DESC LIMIT 1"),
+    ("version-gap", "DELETE FROM sandlite_version WHERE id=2"),
+    ("version-none", "DELETE FROM sandlite_version"),
+    ("version-total", "UPDATE sandlite_version SET total=-5"),
+    ("version-inodes", "UPDATE sandlite_version SET inodes=x'ffffffffffffffffffffffffff'"),
+    ("version-inodes-long", "UPDATE sandlite_version SET inodes=zeroblob(50000000)"),
+    ("version-outside", "UPDATE sandlite_version SET outside=id, inodes=x'00'"),
+    ("version-digest", "UPDATE sandlite_version SET digest=zeroblob(5)"),
+    ("version-time", "UPDATE sandlite_version SET time_ns='x'"),
+    (
+        "version-million",
+        "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i+1 FROM n WHERE i<1000000)
+        INSERT INTO sandlite_version SELECT i, 0, NULL, v.mark, v.entries, v.total, 0, x'', NULL FROM n, (SELECT * FROM sandlite_version
+        ORDER BY id DESC LIMIT 1) v",
+    ),
+    ("label-elsewhere", "UPDATE sandlite_label SET version=99"),
+    ("label-control", "UPDATE sandlite_label SET name=char(27)||'[2J'"),
+    ("label-20-mb", "UPDATE sandlite_label SET name=hex(zeroblob(10000000))"),
+    ("digest-parent", "UPDATE sandlite_digest SET parent=ino"),
+    ("digest-cycle", "UPDATE sandlite_digest SET parent=INO(b) WHERE parent NOT NULL"),
+    ("digest-text", "UPDATE sandlite_digest SET digest='x', attributes='y', mode='z'"),
 ];
 
 /// `PRAGMA writable_schema` is on; `SET(table, old, new)` stands for a change of a table's text.

@@ -96,6 +96,17 @@ pub const VERBS: &[Verb] = &[
     verb("fork", &["fork", "out"]),
     verb("import", &["--db", "out", "import", "x.db"]),
     verb("pip", &["pip", "list"]),
+    verb("log-all", &["log", "--stat", "--digest"]),
+    verb("log-path", &["log", "/home/user/changed"]),
+    verb("at-ls", &["--at", "v1", "fs", "ls", "-l", "/home/user"]),
+    verb("at-get", &["--at", "HEAD~1", "fs", "get", "/", "out"]),
+    verb("at-bash", &["--at", "HEAD~1", "bash", "-c", LOOK]),
+    verb("at-kv", &["--at", "HEAD~1", "kv", "get", "key"]),
+    verb("undo", &["undo", "2"]),
+    verb("prune", &["prune", "--keep-runs", "1"]),
+    verb("checkpoint", &["checkpoint", "c"]),
+    verb("git-export", &["git", "export", "out.git"]),
+    verb("watch", &["watch", "--from", "v0", "--once"]),
     Verb { name: "mcp", args: &["mcp"], input: MCP },
 ];
 

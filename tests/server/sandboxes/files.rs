@@ -53,11 +53,24 @@ fn a_file_is_written_read_and_deleted_with_tags() {
     assert_eq!(sandbox.send("GET", "files/d/a.html?at=HEAD~1", &[], b"").expect(200).body, b"<b>0123456789</b>");
     assert_eq!(bash(&sandbox.server, &sandbox.id, "cat /d/a.html")["stdout"], "two");
 
+    // RFC 9110: a list of tags, of which a weak one matches no content; conditions of a read.
+    let tag = second.header("etag").unwrap().to_owned();
+    let list = format!("\"other\", {tag}");
+    sandbox.send("PUT", "files/d/a.html", &[("If-Match", &format!("W/{tag}"))], b"no").expect(412);
+    sandbox.send("PUT", "files/d/a.html", &[("If-None-Match", &list)], b"no").expect(412);
+    sandbox.send("GET", "files/d/a.html", &[("If-Match", "\"other\"")], b"").expect(412);
+    assert_eq!(sandbox.send("GET", "files/d/a.html", &[("If-Match", &list)], b"").expect(200).body, b"two");
+    sandbox.send("PUT", "files/d/a.html", &[("If-Match", &list)], b"four").expect(204);
+    sandbox.send("DELETE", "files/d", &[("If-Match", &tag)], b"").expect(400);
+
     sandbox.send("GET", "files/d", &[], b"").expect(400);
     sandbox.send("DELETE", "files/d", &[], b"").expect(409);
     sandbox.send("DELETE", "files/d?recursive=true", &[], b"").expect(204);
     sandbox.send("DELETE", "files/d", &[], b"").expect(404);
     sandbox.send("PUT", "files/usr/x/y", &[("If-Match", "nonsense")], b"").expect(400);
+    // It will never work, so that no client is asked to try again.
+    let root = sandbox.send("DELETE", "files//?recursive=true", &[], b"").expect(409);
+    assert_eq!((root.error().1.as_str(), root.header("retry-after")), ("conflict", None));
 }
 
 #[test]
@@ -122,7 +135,7 @@ fn trees_go_both_ways_through_the_systems_tar() {
 
 // T-NET-07: nothing is written of an archive that has one hostile entry.
 #[test]
-fn an_archive_that_leads_out_is_refused_whole() {
+fn an_archive_that_leads_out_is_rejected_as_a_whole() {
     let sandbox = Box::new();
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("good"), "x").unwrap();
@@ -138,4 +151,40 @@ fn an_archive_that_leads_out_is_refused_whole() {
         assert!(answer.text().contains("refused"), "{}", answer.text());
         sandbox.send("GET", "files/in/good", &[], b"").expect(404);
     }
+}
+
+#[test]
+fn a_tree_is_written_again_with_its_links_and_one_that_does_not_fit_changes_nothing() {
+    let sandbox = Box::new();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("d")).unwrap();
+    std::fs::write(directory.path().join("d/file"), "one").unwrap();
+    std::os::unix::fs::symlink("file", directory.path().join("d/link")).unwrap();
+    let put = |archive: &[u8]| sandbox.send("PUT", "tree/t", &[], archive);
+    put(&tar(&["-c", "d"], directory.path(), None)).expect(200);
+    std::fs::write(directory.path().join("d/file"), "two").unwrap();
+    std::fs::remove_file(directory.path().join("d/link")).unwrap();
+    std::os::unix::fs::symlink("./file", directory.path().join("d/link")).unwrap();
+    put(&tar(&["-c", "d"], directory.path(), None)).expect(200);
+    assert_eq!(bash(&sandbox.server, &sandbox.id, "cat /t/d/link; readlink /t/d/link")["stdout"], "two./file\n");
+
+    // What is there is in the way: a file of a directory's name, and a directory of a link's.
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("a"), "new").unwrap();
+    std::fs::create_dir_all(other.path().join("d/file")).unwrap();
+    put(&tar(&["-c", "a", "d"], other.path(), None)).expect(409);
+    std::fs::remove_dir_all(other.path().join("d")).unwrap();
+    std::os::unix::fs::symlink("a", other.path().join("d")).unwrap();
+    put(&tar(&["-c", "a", "d"], other.path(), None)).expect(409);
+    // The archive contradicts itself.
+    let mut twice = tar(&["-c", "a", "d"], other.path(), None);
+    std::fs::remove_file(other.path().join("d")).unwrap();
+    std::fs::create_dir(other.path().join("d")).unwrap();
+    std::fs::write(other.path().join("d/x"), "").unwrap();
+    twice.truncate(twice.len() - twice.iter().rev().take_while(|byte| **byte == 0).count() / 512 * 512);
+    twice.extend(tar(&["-c", "d"], other.path(), None));
+    let answer = sandbox.send("PUT", "tree/other", &[], &twice).expect(400);
+    assert!(answer.text().contains("two different kinds"), "{}", answer.text());
+    sandbox.send("GET", "files/t/a", &[], b"").expect(404);
+    sandbox.send("GET", "files/other/a", &[], b"").expect(404);
 }

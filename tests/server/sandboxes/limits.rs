@@ -6,7 +6,7 @@ use super::super::http::Server;
 use super::{act, bash, created};
 
 #[test]
-fn quotas_are_answered_with_what_and_when() {
+fn an_exceeded_quota_is_named_with_the_time_to_retry() {
     let server = Server::start(&["sandboxes-of-tenant=2", "fuel-per-hour=1"]);
     let id = created(&server, json!({}));
     created(&server, json!({}));
@@ -61,7 +61,7 @@ fn a_request_that_is_sent_twice_is_done_once() {
     assert_eq!(bash(&server, &id, "wc -l < /log")["stdout"].as_str().unwrap().trim(), "1");
     assert_eq!(run(&key, "echo other").error(), (422, "idempotency_mismatch".to_owned()));
     run(&[("Idempotency-Key", "")], "true").expect(400);
-    // A refusal is an answer, too; another tenant and another key have keys of their own.
+    // A rejection is stored as well; another tenant and another key have their own idempotency keys.
     let missing = [("Idempotency-Key", "two")];
     let made = server.with_json("POST", "/v1/sandboxes", &missing, &json!({ "name": "once" })).expect(201);
     let same = server.with_json("POST", "/v1/sandboxes", &missing, &json!({ "name": "once" })).expect(201);
@@ -72,6 +72,13 @@ fn a_request_that_is_sent_twice_is_done_once() {
     assert_ne!(theirs.json()["id"], made.json()["id"]);
     let colleague = server.key_of("default", "consumer");
     assert_eq!(server.send("POST /v1/sandboxes", Some(&colleague), &headers, b"{\"name\":\"once\"}").status, 422);
+    // The session of a command is part of the request.
+    let execute = |session: &str| {
+        let headers = [("Idempotency-Key", "three"), ("X-Session-ID", session)];
+        server.with_json("POST", "/v1/sandbox/execute", &headers, &json!({ "command": "true" }))
+    };
+    execute("a").expect(200);
+    assert_eq!(execute("b").error(), (422, "idempotency_mismatch".to_owned()));
 }
 
 #[test]
@@ -95,8 +102,39 @@ fn a_request_that_is_under_way_is_not_begun_again() {
 }
 
 #[test]
-fn a_sandbox_whose_time_is_over_is_gone_with_its_file() {
+fn a_request_whose_client_disconnected_is_not_begun_again() {
     let server = Server::start(&[]);
+    let id = created(&server, json!({}));
+    let path = format!("/v1/sandboxes/{id}/actions/bash");
+    let body = json!({ "command": "echo x >> /log; sleep 2" });
+    let (host, key, text) = (server.address, &server.key, body.to_string());
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: {}\r\n\r\n{text}",
+        text.len()
+    );
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+    let began = std::time::Instant::now();
+    while !server.send("GET /metrics", None, &[], b"").text().lines().any(|line| line == "sandlite_running 1") {
+        assert!(began.elapsed().as_secs() < 60);
+    }
+    drop(stream);
+    let again = loop {
+        let again = server.with_json("POST", &path, &[("Idempotency-Key", "k")], &body);
+        if again.status != 409 {
+            break again.expect(200);
+        }
+        assert!(began.elapsed().as_secs() < 60);
+        std::thread::park_timeout(std::time::Duration::from_millis(50));
+    };
+    assert_eq!((again.header("idempotency-replayed"), &again.json()["exit_code"]), (Some("true"), &json!(0)));
+    assert_eq!(bash(&server, &id, "wc -l < /log")["stdout"].as_str().unwrap().trim(), "1");
+}
+
+#[test]
+fn an_expired_sandbox_is_removed_with_its_file() {
+    // The loop below asks as fast as it can.
+    let server = Server::start(&["requests-per-second=1000000"]);
     let id = created(&server, json!({ "ttl_seconds": 1, "name": "short" }));
     let began = std::time::Instant::now();
     while server.get(&format!("/v1/sandboxes/{id}")).status != 404 || !server.files_named(&id).is_empty() {

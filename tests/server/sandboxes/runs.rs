@@ -32,7 +32,7 @@ fn open(server: &Server, id: &str, action: &str, body: &Value) -> TcpStream {
 }
 
 #[test]
-fn a_command_that_fails_is_an_answer_and_sessions_go_on() {
+fn a_failing_command_is_a_result_and_sessions_continue() {
     let server = Server::start(&[]);
     let id = created(&server, json!({}));
     let failed = bash(&server, &id, "echo out; echo err >&2; exit 3");
@@ -115,7 +115,7 @@ fn closing_the_connection_ends_the_run() {
 
 // T-NET-08.
 #[test]
-fn a_reader_that_does_not_read_is_cut_and_the_sandbox_goes_on() {
+fn a_reader_that_does_not_read_is_disconnected_and_the_sandbox_continues() {
     let server = Server::start(&[]);
     let id = created(&server, json!({}));
     let slow = open(
@@ -155,6 +155,23 @@ fn jobs_run_without_a_connection_and_can_be_cancelled() {
     let listed = server.get(&format!("/v1/sandboxes/{id}/jobs")).expect(200).json();
     assert_eq!(listed["items"].as_array().unwrap().len(), 3);
     server.get(&format!("/v1/sandboxes/{id}/jobs/none")).expect(404);
+}
+
+#[test]
+fn sleeping_runs_leave_the_cores_to_other_runs_of_their_tenant() {
+    let server = Server::start(&["sharing=2", "preset=permissive"]);
+    let sleep = |id: &str| {
+        let (path, body) = (format!("/v1/sandboxes/{id}/actions/bash"), json!({ "command": "sleep 1000" }));
+        let answer = server.with_json("POST", &path, &[("Prefer", "respond-async")], &body).expect(202);
+        answer.header("location").unwrap().to_owned()
+    };
+    let sandboxes: Vec<_> = (0..4).map(|_| created(&server, json!({}))).collect();
+    let jobs: Vec<_> = sandboxes.iter().take(3).map(|id| sleep(id)).collect();
+    // The third starts although two run on two cores, and so does a command that is awaited.
+    until("three sleep", || gauge(&server, "sandlite_running ") == 3);
+    assert_eq!(bash(&server, &sandboxes[3], "echo awake")["stdout"], "awake\n");
+    jobs.iter().for_each(|job| drop(server.delete(job).expect(204)));
+    until("all end", || gauge(&server, "sandlite_running ") == 0);
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn artifacts_above_their_bytes_go_and_their_executions_stay() {
 }
 
 #[test]
-fn old_executions_and_bytes_without_a_row_are_gone_after_a_restart() {
+fn old_executions_and_bytes_without_a_row_are_removed_at_a_restart() {
     let mut server = Server::start(&["execution-age=0s", "session-idle=0s", "sweep=1h"]);
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
     server.run(&json!({ "skill": "echo" }));
@@ -81,7 +81,7 @@ fn old_executions_and_bytes_without_a_row_are_gone_after_a_restart() {
 }
 
 #[test]
-fn a_fault_of_the_server_has_an_id_that_its_log_explains() {
+fn an_internal_error_has_an_id_that_the_log_explains() {
     let server = Server::start(&[]);
     let upload = server.form("POST /v1/files", &[], &[], ("x", b"mine")).expect(201).json();
     let id = upload["id"].as_str().unwrap();

@@ -1,5 +1,8 @@
 //! Sessions: files that runs share, and the sandbox of a session.
 
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::skill;
@@ -89,6 +92,55 @@ fn the_sandbox_of_a_session_runs_commands_and_keeps_files() {
     assert_eq!(server.get("/v1/sessions/s/files/deep%2Fa.txt").expect(200).text(), "three\n");
     // A new sandbox begins with them.
     assert_eq!(server.execute("s", "cat deep/a.txt; ls")["stdout"], "three\ndeep\noutputs\nraw.bin\nskills\n");
+}
+
+#[test]
+fn a_session_is_not_idle_while_a_command_runs_in_it() {
+    let server = Server::start(&["session-idle=1s", "sweep=1s"]);
+    server.execute("s", "sleep 5; echo done > x");
+    assert_eq!(server.execute("s", "cat x")["stdout"], "done\n");
+}
+
+#[test]
+fn a_command_ends_with_the_sandbox_of_its_session() {
+    let server = Server::start(&[]);
+    for path in ["/v1/sandbox/s", "/v1/sessions/s"] {
+        std::thread::scope(|scope| {
+            let body = json!({ "command": "sleep 600", "timeout_ms": 600_000 });
+            let running = scope.spawn(|| server.shell("s", "execute", body));
+            let began = Instant::now();
+            // A command is counted before the sandbox of its session exists.
+            while server.delete(path).status != 204 {
+                assert!(began.elapsed() < Duration::from_secs(60));
+            }
+            let ended = running.join().unwrap().expect(200).json();
+            assert!(ended["exit_code"] != 0 && began.elapsed() < Duration::from_secs(60), "{path}: {ended}");
+        });
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_stored_keeps_no_other_one() {
+    let mut server = Server::start(&["sweep=1s"]);
+    let databases = |server: &Server| -> Vec<PathBuf> {
+        let is_database = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "db");
+        let is_of_session = |path: &PathBuf| path.parent().is_some_and(|above| above.ends_with("sessions"));
+        server.paths().into_iter().filter(is_database).filter(is_of_session).collect()
+    };
+    server.execute("a", "echo one > x");
+    let first = databases(&server);
+    server.execute("b", "echo two > y");
+    server.kill();
+    let log = first[0].with_extension("db-wal");
+    let _ = std::fs::remove_file(log);
+    std::fs::write(&first[0], b"not a database").unwrap();
+    server.kill_and_restart_with("session-idle=1s");
+    let began = Instant::now();
+    while server.session_files("b").is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", databases(&server));
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    assert_eq!((server.session_files("a").len(), server.session_files("b")), (0, vec!["y".to_owned()]));
 }
 
 #[test]

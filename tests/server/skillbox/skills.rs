@@ -67,13 +67,13 @@ fn other_content_under_a_version_replaces_it_for_admins_alone() {
 }
 
 #[test]
-fn a_skill_is_shown_with_what_its_file_says() {
+fn a_skill_is_shown_with_the_fields_of_its_file() {
     let server = Server::start(&[]);
     let head = "---\nname: full\ndescription: All of it.\nlang: bash\nimage: bash:5\ntimeout: 90s\nresources:\n  memory: 64Mi\n---\n\n# Do\n\n";
     server.push(&[File::new("SKILL.md", head), File::new("scripts/main.sh", "true")]).expect(201);
     let expected = json!({
         "name": "full", "version": "1.0.0", "description": "All of it.", "lang": "bash", "image": "bash:5", "timeout": "1m30s",
-        "resources": { "memory": "64Mi" }, "mode": "executable", "instructions": "# Do",
+        "resources": { "memory": "64Mi" }, "mode": "executable", "instructions": "# Do", "content": "# Do",
     });
     assert_eq!(server.get("/v1/skills/full/latest").expect(200).json(), expected);
     assert_eq!(server.get("/v1/skills/full/1.0.0").expect(200).json(), expected);
@@ -195,7 +195,7 @@ fn a_skill_is_validated_and_not_kept() {
     );
     assert_eq!(validate(&[File::new("x", "")]).error(), (400, "invalid_skill".to_owned()));
     assert_eq!(server.get("/v1/skills").json(), json!([]));
-    // A push is refused for the same reason once an admin says so.
+    // A push is rejected for the same reason once an admin added the pattern.
     let config = server.get("/v1/admin/scanner/config").expect(200).json();
     assert_eq!(config["approval_policy"], "none");
     server.put("/v1/admin/scanner/config", &json!({ "approval_policy": "auto" })).expect(200);
@@ -207,12 +207,14 @@ fn a_skill_is_validated_and_not_kept() {
 }
 
 #[test]
-fn what_skillbox_s_back_office_asks_for_is_answered_as_far_as_it_exists() {
+fn routes_of_skillboxs_back_office_work_where_they_exist() {
     let server = Server::start(&["admin-token=secret"]);
     let admin = |method: &str, path: &str, token: &str, body: Value| {
         server.with_json(method, &format!("/v1/admin/{path}"), &[("X-Admin-Token", token)], &body)
     };
-    assert_eq!(admin("GET", "scanner/stats", "wrong", Value::Null).error(), (403, "forbidden".to_owned()));
+    let wrong = admin("GET", "scanner/stats", "wrong", Value::Null);
+    assert_eq!(wrong.error(), (401, "unauthorized".to_owned()));
+    assert_eq!(wrong.json()["message"], "valid admin token required");
     assert_eq!(admin("GET", "scanner/stats", "secret", Value::Null).expect(200).json(), json!({ "enabled": true }));
     assert_eq!(admin("GET", "scanner/patterns", "secret", Value::Null).expect(200).json(), json!({ "version": 1 }));
     for config in [json!({ "approval_policy": "always" }), json!({ "tier3_enabled": true })] {
@@ -240,15 +242,13 @@ fn an_admin_adds_patterns_to_the_scan_of_its_own_tenant() {
     assert_eq!(server.get("/v1/admin/scanner/patterns").expect(200).json(), stored);
     let refused = server.push(&skill("mine", "1.0.1", "echo UnicornFarm"));
     assert_eq!(refused.json()["details"]["categories"], json!(["farming"]));
-    assert_eq!(refused.json()["message"], "refused by the security scan: farms unicorns in `main.sh`");
+    assert_eq!(refused.json()["message"], "upload rejected by security scan: farms unicorns in `main.sh`");
     assert_eq!(refused.error(), (422, "security_scan_failed".to_owned()));
     server.push(&skill("mine", "1.0.2", "echo gold")).expect(201);
     let found = server.get("/v1/skills/mine/versions").json();
     assert_eq!(
         found[0]["scan_findings"][0],
-        json!({
-            "severity": "FLAG", "category": "talk", "file_path": "main.sh", "line": 1, "description": "", "remediation": "",
-        })
+        json!({ "severity": "FLAG", "category": "talk", "file_path": "main.sh", "line": 1, "description": "" })
     );
     let other = server.key_of("other", "admin");
     assert_eq!(server.send("GET /v1/admin/scanner/patterns", Some(&other), &[], b"").json(), json!({ "version": 1 }));
@@ -259,7 +259,7 @@ fn an_admin_adds_patterns_to_the_scan_of_its_own_tenant() {
         json!({ "version": 1, "block_patterns": [{ "regex": "(", "category": "x" }] }),
         json!({ "version": 1, "block_patterns": [{ "regex": "x", "category": "" }] }),
     ] {
-        assert_eq!(server.put("/v1/admin/scanner/patterns", &wrong).error(), (400, "bad_request".to_owned()), "{wrong}");
+        assert_eq!(server.put("/v1/admin/scanner/patterns", &wrong).error(), (400, "invalid_patterns".to_owned()), "{wrong}");
     }
     assert_eq!(server.get("/v1/admin/scanner/patterns").json(), stored);
     server.put("/v1/admin/scanner/patterns", &json!({ "version": 1 })).expect(200);
@@ -267,7 +267,7 @@ fn an_admin_adds_patterns_to_the_scan_of_its_own_tenant() {
 }
 
 #[test]
-fn a_deleted_skill_is_gone_and_can_come_back() {
+fn a_deleted_skill_can_be_pushed_again() {
     let server = Server::start(&[]);
     for version in ["1.0.0", "2.0.0"] {
         server.push(&skill("echo", version, ECHO)).expect(201);

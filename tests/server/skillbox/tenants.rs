@@ -23,7 +23,7 @@ fn what_another_tenant_has_is_not_there_to_the_byte() {
         let answer = server.send(line, Some(&other), &[("Content-Type", "application/json")], body);
         (answer.status, answer.text())
     };
-    // Each with what exists for the first tenant, and with what exists for nobody.
+    // Each with existing ids of the first tenant, and with missing ids.
     for (line, theirs, nobodys) in [
         ("GET /v1/executions/ID", execution, none),
         ("GET /v1/executions/ID/logs", execution, none),
@@ -127,8 +127,9 @@ fn no_route_does_anything_without_a_key_or_with_a_revoked_one() {
     for line in ROUTES {
         let without = server.send(line, None, &[], &[]);
         assert_eq!(without.error(), (401, "unauthorized".to_owned()), "{line}");
-        let revoked = server.send(line, Some(key), &[], &[]);
-        assert_eq!((revoked.status, revoked.text()), (401, without.text()), "{line}");
+        // The same as with a key that never was one.
+        let (revoked, unknown) = (server.send(line, Some(key), &[], &[]), server.send(line, Some("sk-unknown"), &[], &[]));
+        assert_eq!((revoked.status, revoked.text()), (401, unknown.text()), "{line}");
     }
     assert_eq!(server.send("GET /v1/skills", Some(&server.key), &[("X-Tenant-ID", "other")], &[]).status, 403);
 }

@@ -1,0 +1,101 @@
+//! Skills are files of a sandbox, and a catalog can be inside one.
+
+use ::skills::{Catalog, File, Needs, Package, Request, Skills};
+use runtime::{Preset, Sandbox};
+
+use super::host;
+use super::skills::{package, push, skills};
+
+#[test]
+fn skills_are_shown_in_a_sandbox_and_cannot_be_changed_there() {
+    let skills = skills();
+    push(&skills, "one", "version: 1.0.0\n", &[("main.sh", "echo 1")]);
+    push(&skills, "two", "", &[]);
+    let show = || {
+        let mount = runtime::Mount::read_only(skills.directory().unwrap(), "/skills");
+        let sandbox = Sandbox::builder().host(host()).mount(mount).open().unwrap();
+        let output = sandbox.bash("ls /skills; grep version /skills/*/SKILL.md; echo x > /skills/one/SKILL.md").unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let expected = "one\ntwo\nversion: 1.0.0\nbash: line 1: /skills/one/SKILL.md: Read-only file system\n";
+    assert_eq!(show().replace("/skills/one/SKILL.md:version", "version"), expected);
+    push(&skills, "one", "version: 1.1.0\n", &[("main.sh", "echo 1")]);
+    skills.catalog().delete("two").unwrap();
+    assert!(show().starts_with("one\nversion: 1.1.0\n"), "{}", show());
+}
+
+#[test]
+fn a_loaded_skill_is_in_a_sandbox_that_was_opened_before_it_was_pushed() {
+    let skills = skills();
+    let mount = runtime::Mount::read_only(skills.directory().unwrap(), "/skills");
+    let sandbox = Sandbox::builder().host(host()).mount(mount).open().unwrap();
+    assert_eq!(sandbox.bash("ls /skills").unwrap().stdout, b"");
+    push(&skills, "late", "", &[("main.sh", "echo 1")]);
+    let load = ::skills::actions::find("load_skill").unwrap().prepare(serde_json::json!({ "name": "late" })).unwrap();
+    let loaded = load.run(&::skills::actions::Context::new(skills.clone())).unwrap();
+    assert_eq!(loaded.data["location"], "/skills/late/SKILL.md");
+    assert_eq!(sandbox.bash("sed -n 2p /skills/late/SKILL.md").unwrap().stdout, b"name: late\n");
+}
+
+#[test]
+fn a_catalog_without_a_directory_is_shown_as_it_is() {
+    let skills = skills();
+    let sandbox = Sandbox::builder().host(host()).mount(skills.mount("/skills").unwrap()).open().unwrap();
+    let program = File { is_executable: true, ..File::new("scripts/deep/hello", "#!/bin/bash\necho hello\n") };
+    let manifest = File::new("SKILL.md", "---\nname: late\ndescription: A skill for tests.\n---\n");
+    skills.push(&Package::from_files(vec![manifest, program]).unwrap(), Needs::default()).unwrap();
+    let shown =
+        sandbox.bash("cd /skills; find . -type f; late/scripts/deep/hello; sed -n 2p late/SKILL.md; touch late/x 2>&1").unwrap();
+    let expected =
+        "./late/SKILL.md\n./late/scripts/deep/hello\nhello\nname: late\ntouch: cannot touch 'late/x': Read-only file system\n";
+    assert_eq!(String::from_utf8(shown.stdout).unwrap(), expected);
+    skills.catalog().delete("late").unwrap();
+    assert_eq!(sandbox.bash("ls /skills").unwrap().stdout, b"");
+}
+
+#[test]
+fn processes_that_show_the_same_catalog_do_not_disturb_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let catalog = Catalog::open(directory.path()).unwrap();
+    for number in 0..20 {
+        catalog.push(&package(&format!("skill-{number}"), "", &[("main.sh", "echo 1")]), false, None).unwrap();
+    }
+    // Each has its own catalog, as in processes of their own.
+    let show = || Skills::new(Catalog::open(directory.path()).unwrap(), host(), Preset::Normal.limits()).directory().unwrap();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(show)).collect();
+        for thread in threads {
+            assert_eq!(std::fs::read_dir(thread.join().unwrap()).unwrap().count(), 20);
+        }
+    });
+}
+
+#[test]
+fn a_catalog_inside_a_sandbox_travels_with_it() {
+    let sandbox = Sandbox::builder().host(host()).open().unwrap();
+    let skills = Skills::new(Catalog::inside(sandbox.clone()).unwrap(), host(), Preset::Normal.limits());
+    push(&skills, "test", "version: 1.0.0\n", &[("main.sh", "echo 1")]);
+    push(&skills, "test", "version: 1.1.0\n", &[("main.sh", "echo 2")]);
+    skills.catalog().activate("test", "1.0.0").unwrap();
+    let fork = sandbox.fork().unwrap();
+    let again = Skills::new(Catalog::inside(fork.clone()).unwrap(), host(), Preset::Normal.limits());
+    assert_eq!(again.run(Request::new("test")).unwrap().logs, "1\n");
+    again.catalog().delete("test@1.1.0").unwrap();
+    assert_eq!(Catalog::inside(fork.clone()).unwrap().versions("test").unwrap().len(), 1);
+    assert_eq!(skills.catalog().versions("test").unwrap().len(), 2, "the first sandbox is another one");
+    // T-SKL-01: programs in the sandbox can write there, and what they write is checked as what it is.
+    fork.bash("cd /var/lib/sandlite/skills/test && echo rubbish > 9.0.0.zip && echo ../../x > active").unwrap();
+    let checked = Catalog::inside(fork).unwrap();
+    assert_eq!(checked.list().unwrap()[0].version, "1.0.0");
+}
+
+#[test]
+fn a_reopened_catalog_of_a_sandbox_knows_what_was_replaced_and_when() {
+    let sandbox = Sandbox::builder().host(host()).open().unwrap();
+    let catalog = Catalog::inside(sandbox.clone()).unwrap();
+    let digests = ["echo 1", "echo 2", "echo 3"]
+        .map(|script| catalog.push(&package("test", "", &[("main.sh", script)]), true, None).unwrap().digest);
+    sandbox.bash("cd /var/lib/sandlite/skills/test; touch -d @1000000000 *.zip; echo rubbish >> 1.0.0.replaced").unwrap();
+    let again = Catalog::inside(sandbox).unwrap().versions("test").unwrap();
+    assert_eq!((again[0].uploaded_at, again[0].replaced.as_slice()), (1_000_000_000, &digests[..2]));
+}
