@@ -19,11 +19,20 @@ fn main() {
     if target("OS") != "linux" {
         return;
     }
-    link("-no-pie");
+    // The start-up files of musl are those of position-independent programs.
+    if target("ENV") == "gnu" {
+        link("-no-pie");
+    }
     let is_wanted = std::env::var_os("SANDLITE_SHARED_LIBC").is_none();
-    let is_for_here = target("ENV") == "gnu" && std::env::var("HOST") == std::env::var("TARGET");
+    // For another platform, cargo names the compiler that links for it.
+    let is_for_here = std::env::var("HOST") == std::env::var("TARGET");
+    let compiler = std::env::var("RUSTC_LINKER").ok().or_else(|| is_for_here.then(|| "cc".to_owned()));
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    if is_wanted && is_for_here && has_static_library() && hide_shared(&out).is_ok() {
+    if target("ENV") == "gnu"
+        && is_wanted
+        && compiler.is_some_and(|compiler| has_static_library(&compiler))
+        && hide_shared(&out).is_ok()
+    {
         link("-static");
         link(&format!("-L{}", out.display()));
         link("-Wl,-Bstatic,--start-group,-lgcc_eh,-lgcc,-lm,-lc,--end-group");
@@ -34,14 +43,14 @@ fn link(argument: &str) {
     println!("cargo::rustc-link-arg-bin=sandlite={argument}");
 }
 
-// The compiler answers with the bare name where it knows no such file; some systems have it in a package of its own.
-fn has_static_library() -> bool {
-    let answer = Command::new("cc").arg("-print-file-name=libc.a").output();
+// The compiler prints the bare name if the file does not exist; some systems have it in a separate package.
+fn has_static_library(compiler: &str) -> bool {
+    let answer = Command::new(compiler).arg("-print-file-name=libc.a").output();
     answer.is_ok_and(|answer| Path::new(String::from_utf8_lossy(&answer.stdout).trim()).is_absolute())
 }
 
-// Cargo has no word for a single program that is linked statically, and Rust's own library asks for the shared ones by name: these
-// are found first, and have nothing.
+// Cargo has no option to link a single program statically, and Rust's own library requests the shared ones by name: these
+// are found first, and are empty.
 fn hide_shared(directory: &Path) -> std::io::Result<()> {
     SHARED.iter().try_for_each(|name| std::fs::write(directory.join(format!("lib{name}.so")), "/* linked statically */\n"))
 }

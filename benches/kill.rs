@@ -1,4 +1,4 @@
-//! How long after its deadline a command is gone, whatever it does then: computing, sleeping, waiting, writing files.
+//! Measures how long after its deadline a command has ended, for commands that compute, sleep, wait or write files.
 //!
 //! `cargo bench --bench kill -- [ROUNDS] [KIND …]`. Measured from the deadline to the moment when `Sandbox::run` returns, over
 //! a database in a file, as the command line opens it and with every commit brought to the disk. The bars: 12 ms at 99 % for

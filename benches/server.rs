@@ -240,7 +240,7 @@ fn library(host: &Host, directory: &std::path::Path, clients: usize, rounds: usi
     })
 }
 
-/// How long each call took, of so many threads that call at the same time.
+/// Returns the duration of each call of this many concurrent threads.
 fn together<F: FnMut()>(clients: usize, rounds: usize, make: impl Fn(usize) -> F + Sync) -> Vec<Duration> {
     let begin = std::sync::Barrier::new(clients);
     std::thread::scope(|scope| {

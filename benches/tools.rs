@@ -15,7 +15,7 @@ use runtime::{Host, Preset, Sandbox};
 const ROWS: u64 = 1_000_000;
 const BYTES: usize = 100_000_000;
 
-/// Every tool reads a file and its output goes through a pipe, because GNU's grep stops early when nobody reads.
+/// Every tool reads a file and its output goes through a pipe, because GNU's grep stops early if its output is discarded.
 const CASES: &[(&str, &str)] = &[
     ("sort", "sort rows | cat"),
     ("sort -n", "sort -n rows | cat"),
