@@ -65,7 +65,7 @@ impl State {
     // Sets the number by which SQLite notices that its cached pages are not of this state. Each commit increments it, so it must be far
     // from those of other states.
     fn mark(&mut self) {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        static NUMBER: AtomicU32 = AtomicU32::new(FAR);
         let number = NUMBER.fetch_add(FAR, Ordering::Relaxed).to_be_bytes();
         let Some(header) = self.blocks.first_mut().map(Arc::make_mut) else { return };
         // The offsets in SQLite's header of the number, and of the one for which the length in the header is valid.
@@ -125,19 +125,12 @@ impl Memory {
         free >= WORTH_PAGES && free >= pages / 4
     }
 
-    /// Replaces the content by that of another database, whose blocks are shared until they change.
-    pub(crate) fn take_over(&self, other: &Self) {
+    /// Replaces the content by that of another database, whose blocks are shared until they change. SQLite notices at its next lock.
+    pub(crate) fn replace_by(&self, other: &Self) {
         let mut state = State::clone(&other.lock());
         state.mark();
         self.committed_blocks.store(state.blocks.len(), Ordering::Relaxed);
         *self.lock() = Arc::new(state);
-    }
-
-    /// Replaces the content by that of a compact copy. SQLite notices at its next lock.
-    pub(crate) fn replace_by(&self, other: &Self) {
-        let state = Arc::clone(&other.lock());
-        self.committed_blocks.store(state.blocks.len(), Ordering::Relaxed);
-        *self.lock() = state;
     }
 }
 
