@@ -371,7 +371,7 @@ mod tests {
     fn a_copy_shares_blocks_until_they_change_and_has_a_number_of_its_own() {
         let image = [[1; BLOCK_BYTES], [2; BLOCK_BYTES]].concat();
         let (first, second) = (memory(&image), Arc::new(Memory::new(Arc::default())));
-        second.take_over(&first);
+        second.replace_by(&first);
         let blocks = |memory: &Memory| memory.lock().blocks.clone();
         assert!(Arc::ptr_eq(&blocks(&first)[1], &blocks(&second)[1]));
         let number = |memory: &Memory| [24, 92].map(|at| blocks(memory)[0][at..at + 4].to_vec());
@@ -382,7 +382,7 @@ mod tests {
         writer.end(false);
         assert_eq!(content(&Handle::new(first, false)), image);
         let third = Memory::new(Arc::default());
-        third.take_over(&second);
+        third.replace_by(&second);
         assert_ne!(number(&second), number(&third));
     }
 
