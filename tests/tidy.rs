@@ -316,6 +316,16 @@ fn a_view_is_made_in_one_place_for_readers_and_in_one_for_each_kind_of_run() {
     let allowed =
         ["runtime/src/vfs", "runtime/src/run/probes", "runtime/src/sandbox/builder.rs", "runtime/src/sandbox/update.rs"];
     assert_none("files are reached past the view in", &elsewhere(&rows, &allowed));
+    // A hook is the owner's: it sees changes of files that the caller must not see.
+    let allowed = ["runtime/src/vfs/view.rs", "runtime/src/history/hooks.rs"];
+    assert_none("rules are passed by in", &elsewhere(&[".unguarded()"], &allowed));
+}
+
+#[test]
+fn a_transaction_begins_in_a_run() {
+    // The position of a consumer of events is not a part of the sandbox: it has no run.
+    let allowed = ["runtime/src/history", "runtime/src/run/lifecycle.rs", "runtime/src/versions/events.rs"];
+    assert_none("a transaction begins in", &elsewhere(&["database.begin(", "database().begin("], &allowed));
 }
 
 #[test]
