@@ -329,6 +329,22 @@ fn a_transaction_begins_in_a_run() {
 }
 
 #[test]
+fn modules_that_need_unix_are_in_the_list_of_architecture_md() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let section = architecture.split("## Portability").nth(1).expect("ARCHITECTURE.md lists the modules");
+    let section = section.split("\n## ").next().unwrap();
+    let named = section.split('`').skip(1).step_by(2).filter(|word| word.starts_with("runtime/") && word.ends_with(".rs"));
+    let named: Vec<&str> = named.collect();
+    let words = ["std::os::", "rustix", "DirBuilderExt", "OpenOptionsExt", "MetadataExt"];
+    assert_none("Unix outside the named modules", &elsewhere(&words, &named));
+    let portable = named.iter().filter(|path| {
+        let text = fs::read_to_string(root().join(path)).unwrap();
+        !words.iter().any(|word| text.contains(word))
+    });
+    assert_none("named modules that do not need Unix", &portable.map(|path| (*path).to_owned()).collect::<Vec<_>>());
+}
+
+#[test]
 fn the_history_has_one_author() {
     assert_none(
         "a row of the history is written in",
