@@ -175,7 +175,8 @@ impl Printer {
         let known = error.chain().find_map(|cause| cause.downcast_ref::<runtime::Error>());
         let hint = error.downcast_ref::<Hinted>().map(|hinted| hinted.hint.clone());
         let hint = hint.or_else(|| known.and_then(runtime::Error::hint));
-        let causes = causes(error);
+        // The error itself is printed before them.
+        let causes = runtime::causes(AsRef::<dyn std::error::Error>::as_ref(error)).split_off(1);
         if self.json {
             self.json(&json!({ "error": error.to_string(), "causes": causes, "hint": hint }));
             return;
@@ -255,20 +256,6 @@ impl Write for Out<'_> {
         let flushed = self.stdout.flush();
         self.noticed(flushed)
     }
-}
-
-// A message that repeats its cause is printed once.
-fn causes(error: &anyhow::Error) -> Vec<String> {
-    let mut said = error.to_string();
-    let mut causes = Vec::new();
-    for cause in error.chain().skip(1) {
-        let text = cause.to_string();
-        if !said.ends_with(&text) {
-            causes.push(text.clone());
-        }
-        said = text;
-    }
-    causes
 }
 
 /// Adds output or file content to a JSON object: as text, and also in base64 (`…_base64`) if it is not UTF-8.

@@ -316,6 +316,32 @@ fn a_view_is_made_in_one_place_for_readers_and_in_one_for_each_kind_of_run() {
     let allowed =
         ["runtime/src/vfs", "runtime/src/run/probes", "runtime/src/sandbox/builder.rs", "runtime/src/sandbox/update.rs"];
     assert_none("files are reached past the view in", &elsewhere(&rows, &allowed));
+    // A hook is the owner's: it sees changes of files that the caller must not see.
+    let allowed = ["runtime/src/vfs/view.rs", "runtime/src/history/hooks.rs"];
+    assert_none("rules are passed by in", &elsewhere(&[".unguarded()"], &allowed));
+}
+
+#[test]
+fn a_transaction_begins_in_a_run() {
+    // The position of a consumer of events is not a part of the sandbox: it has no run.
+    let allowed = ["runtime/src/history", "runtime/src/run/lifecycle.rs", "runtime/src/versions/events.rs"];
+    assert_none("a transaction begins in", &elsewhere(&["database.begin(", "database().begin("], &allowed));
+}
+
+#[test]
+fn modules_that_need_unix_are_in_the_list_of_architecture_md() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let section = architecture.split("## Portability").nth(1).expect("ARCHITECTURE.md lists the modules");
+    let section = section.split("\n## ").next().unwrap();
+    let named = section.split('`').skip(1).step_by(2).filter(|word| word.starts_with("runtime/") && word.ends_with(".rs"));
+    let named: Vec<&str> = named.collect();
+    let words = ["std::os::", "rustix", "DirBuilderExt", "OpenOptionsExt", "MetadataExt"];
+    assert_none("Unix outside the named modules", &elsewhere(&words, &named));
+    let portable = named.iter().filter(|path| {
+        let text = fs::read_to_string(root().join(path)).unwrap();
+        !words.iter().any(|word| text.contains(word))
+    });
+    assert_none("named modules that do not need Unix", &portable.map(|path| (*path).to_owned()).collect::<Vec<_>>());
 }
 
 #[test]

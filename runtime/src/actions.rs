@@ -183,10 +183,11 @@ impl<C: 'static> Action<C> {
         self.prepare(arguments).and_then(|prepared| prepared.run(context)).unwrap_or_else(Answer::from)
     }
 
-    /// Returns whether the action waits for a running command, as every change does. Reading never waits.
+    /// Returns whether the action waits for a running command, as every change of the sandbox does. Reading and copying the whole
+    /// sandbox never wait.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
-        self.effect == Effect::Changes
+        self.effect == Effect::Changes || self.effect == Effect::Adds && self.permission == Permission::WriteFiles
     }
 }
 
@@ -430,6 +431,13 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), actions().len());
         assert!(find("bash").is_some() && find("rm").is_none());
+    }
+
+    #[test]
+    fn every_action_that_changes_the_sandbox_takes_turns() {
+        for action in actions() {
+            assert_eq!(action.takes_turns(), action.effect != Reads, "{}", action.name);
+        }
     }
 
     #[test]

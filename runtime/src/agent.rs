@@ -83,7 +83,7 @@ impl Agent<'_> {
         if path.len() > MAX_PATH {
             return Err(Error::Invalid(format!("invalid path `{}…`: longer than {MAX_PATH} bytes", text::cut(path, 100))));
         }
-        let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.sandbox.cwd) };
+        let whole = self.sandbox.resolve(path);
         let parts: Vec<&str> = whole.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         Ok(format!("/{}", parts.join("/")))
     }

@@ -246,16 +246,7 @@ impl Error {
     /// Returns the error text and each of its causes, most general first. Causes contained in the text before them are omitted.
     #[must_use]
     pub fn causes(&self) -> Vec<String> {
-        let mut said = vec![self.to_string()];
-        let mut cause = std::error::Error::source(self);
-        while let Some(source) = cause {
-            let text = source.to_string();
-            if said.last().is_none_or(|last| !last.ends_with(&text)) {
-                said.push(text);
-            }
-            cause = source.source();
-        }
-        said
+        causes(self)
     }
 
     /// Returns a hint, if any.
@@ -294,6 +285,22 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Returns the text of any error and of each of its causes, most general first. Causes contained in the text before them are
+/// omitted.
+#[must_use]
+pub fn causes(error: &dyn std::error::Error) -> Vec<String> {
+    let mut said = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        let text = source.to_string();
+        if said.last().is_none_or(|last| !last.ends_with(&text)) {
+            said.push(text);
+        }
+        cause = source.source();
+    }
+    said
 }
 
 /// Maximum number of paths listed in a message.

@@ -91,7 +91,7 @@ mod wasi;
 
 pub use cancel::Cancel;
 pub use defaults::HOME;
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, causes};
 pub use guests::PYTHON_LICENSES as LICENSES;
 /// The package of the scientific Python, and its version: [`Host::add_python_sci`] installs it.
 pub use guests::scientific::PACKAGE as SCIENTIFIC_PACKAGE;

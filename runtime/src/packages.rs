@@ -76,6 +76,9 @@ impl Sandbox {
 const METADATA_BYTES: u64 = 1 << 20;
 
 impl Packages<'_> {
+    /// The directory of packages in a sandbox.
+    pub const DIRECTORY: &'static str = SITE_PACKAGES;
+
     /// Maximum size of a wheel file.
     pub const WHEEL_MAX: ByteSize = ByteSize(wheel::MAX_WHEEL_BYTES as u64);
 
@@ -312,6 +315,7 @@ mod tests {
 
     #[test]
     fn a_record_reaches_only_the_place_of_packages() {
+        assert!([SITE_PACKAGES, BIN].iter().all(|directory| directory.starts_with(&format!("{USER_BASE}/"))));
         assert_eq!(absolute("six.py").as_deref(), Some("/home/user/.local/lib/python3.14/site-packages/six.py"));
         assert_eq!(absolute("../../../bin/tool").as_deref(), Some("/home/user/.local/bin/tool"));
         for name in ["../../../../notes", "../../../../../../etc/x", "../../..", ""] {

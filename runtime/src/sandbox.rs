@@ -325,4 +325,17 @@ impl Sandbox {
     pub fn current_dir(&self) -> &str {
         &self.cwd
     }
+
+    /// Returns an absolute path; relative ones start in [`current_dir`](Self::current_dir). `..` stays, because it may follow a
+    /// link.
+    ///
+    /// ```
+    /// let sandbox = sandlite_runtime::Sandbox::builder().cwd("/work").open()?;
+    /// assert_eq!((sandbox.resolve("a/b"), sandbox.resolve("/c")), ("/work/a/b".to_owned(), "/c".to_owned()));
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn resolve(&self, path: &str) -> String {
+        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd.trim_end_matches('/')) }
+    }
 }

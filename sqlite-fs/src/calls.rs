@@ -354,10 +354,11 @@ impl Store {
     /// Records rolled-back calls again under their own numbers, because their side effects have happened.
     pub(crate) fn restore_calls(&mut self, calls: Vec<Call>) -> Result<(), Error> {
         for call in calls {
-            let command = call.run.map(|run| run.command).unwrap_or_default();
+            let (command, exit_code) = call.run.map_or((String::new(), None), |run| (run.command, run.exit_code));
             let (id, started, parent) = (call.id, call.started, call.parent);
             let open = OpenCall { id, started, name: call.name, parameters: call.parameters, command, parent };
-            let outcome = Outcome { result: call.result.as_deref(), error: call.error.as_deref(), ..Outcome::default() };
+            let (result, error) = (call.result.as_deref(), call.error.as_deref());
+            let outcome = Outcome { result, error, exit_code, ..Outcome::default() };
             let (completed, interrupted) = (call.completed.unwrap_or(call.started), call.status == CallStatus::Interrupted);
             self.first_call = Some(self.first_call.map_or(call.id, |first| first.min(call.id)));
             again_if_interrupted(|| self.run(|store| store.insert_call(open.clone(), &outcome, completed, interrupted)))?;

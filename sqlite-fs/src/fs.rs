@@ -498,9 +498,10 @@ impl<V: VolumeMut> Fs<'_, V> {
 
     /// Copies a directory and everything below it into a directory, creating it if missing. Named pipes are skipped.
     pub fn copy_dir_all(&self, from: &str, to: &str) -> Result<(), Error> {
-        let walked = self.walk(from)?;
-        for (path, stat) in walked {
-            let target = format!("{to}{}", path.get(from.len()..).unwrap_or_default());
+        // A slash at the end is part of the first path only.
+        let top = from.trim_end_matches('/').len();
+        for (path, stat) in self.walk(from)? {
+            let target = format!("{to}{}", path.get(top..).unwrap_or_default().trim_end_matches('/'));
             self.act("copy", &path, || match stat.file_type() {
                 FileType::Directory => {
                     self.make_directories(&target)?;

@@ -3,6 +3,8 @@
 //! The file is untrusted (T-SNAP-02): types, ranges and names are checked when they are read, and an invalid value is damage,
 //! never replaced by an invented one.
 
+use std::ffi::CStr;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Row, params};
 
@@ -190,15 +192,25 @@ pub(crate) fn part(
         .prepare_cached("SELECT rowid FROM fs_data WHERE ino=?1 AND chunk_index=?2")?
         .query_row(params![signed(ino), signed(index)], |row| row.get(0))
         .optional()?;
-    let Some(row) = row else { return Ok(None) };
-    let blob = connection.blob_open(MAIN_DB, c"fs_data", c"data", row, true)?;
+    row.map(|row| stored_part(connection, c"fs_data", row, start, out)).transpose()
+}
+
+/// Reads a part of a chunk by the number of its row, and returns how many bytes of `out` are stored.
+pub(crate) fn stored_part(
+    connection: &Connection,
+    table: &CStr,
+    row: i64,
+    start: usize,
+    out: &mut [u8],
+) -> rusqlite::Result<usize> {
+    let blob = connection.blob_open(MAIN_DB, table, c"data", row, true)?;
     let stored = blob.len().saturating_sub(start).min(out.len());
     let (head, tail) = out.split_at_mut(stored);
     if !head.is_empty() {
         blob.read_at_exact(head, start)?;
     }
     tail.fill(0);
-    Ok(Some(stored))
+    Ok(stored)
 }
 
 /// Creates the error for a chunk that is shorter than required by its file. Every byte of a file is stored, so none is invented.

@@ -28,6 +28,8 @@ const SALTS_AT: u64 = 16;
 const STEP: Duration = Duration::from_millis(1);
 /// How long a process that had the last turn yields to a waiting one.
 const COURTESY: Duration = Duration::from_millis(20);
+/// How long after the last attempt another one is part of the same wait: a command waits in short steps, and may be cancelled.
+const SAME_WAIT: Duration = Duration::from_secs(1);
 
 /// The last commit in a log: its number of frames, and the salts and checksums of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +85,10 @@ pub(crate) struct Turn {
     frames: Arc<AtomicU32>,
     wait: Duration,
     is_held: bool,
-    /// Since when another process has kept this one waiting.
-    waits_since: Option<Instant>,
+    /// The wait for another process: since when, and the last attempt.
+    waits: Option<(Instant, Instant)>,
+    /// Since when this process yields to a waiting one.
+    yields_since: Option<Instant>,
     /// Whether this process had the last turn, as far as it knows.
     was_last: bool,
     /// The last commit when this process gave its turn back.
@@ -109,7 +113,8 @@ impl Turn {
             frames: Arc::default(),
             wait,
             is_held: false,
-            waits_since: None,
+            waits: None,
+            yields_since: None,
             was_last: false,
             left: None,
             is_moved: true,
@@ -151,22 +156,26 @@ impl Turn {
     ///
     /// Returns [`Error::Busy`] if the deadline passes and [`Error::Locked`] if the other process takes too long.
     pub(crate) fn take(&mut self, deadline: Option<Instant>) -> Result<Option<Vec<u8>>, Error> {
-        let mut is_announced = false;
+        let is_late = |now: Instant| deadline.is_some_and(|deadline| now >= deadline);
+        let (mut is_announced, is_attempt) = (false, is_late(clock::instant()));
         let header = loop {
             if let Some(header) = self.try_take()? {
                 break header;
             }
+            // A call that only tries does not shorten the wait of the next call.
+            if is_attempt {
+                return Err(Error::Busy);
+            }
             let now = clock::instant();
-            let since = *self.waits_since.get_or_insert(now);
-            let is_over = now.saturating_duration_since(since) >= self.wait;
-            if is_over || deadline.is_some_and(|deadline| now >= deadline) {
+            let is_over = self.waited(now) >= self.wait;
+            if is_over || is_late(now) {
                 if is_announced {
                     self.seen().side.set_waiting(false);
                 }
                 if !is_over {
                     return Err(Error::Busy);
                 }
-                self.waits_since = None;
+                self.waits = None;
                 return Err(Error::Locked { path: self.path.clone(), pid: self.seen().side.header().holder });
             }
             if !self.was_last && !std::mem::replace(&mut is_announced, true) {
@@ -185,9 +194,17 @@ impl Turn {
         let note = if header.has_note { seen.side.left_note() } else { None };
         drop(seen);
         self.is_moved = self.left != Some(header.stamp);
-        self.waits_since = None;
+        (self.waits, self.yields_since) = (None, None);
         self.was_last = true;
         Ok(note)
+    }
+
+    /// Returns how long another process has kept this one waiting, in this call and those directly before it.
+    fn waited(&mut self, now: Instant) -> Duration {
+        let same = self.waits.filter(|(_, last)| now.saturating_duration_since(*last) < SAME_WAIT);
+        let since = same.map_or(now, |(since, _)| since);
+        self.waits = Some((since, now));
+        now.saturating_duration_since(since)
     }
 
     fn try_take(&mut self) -> Result<Option<Header>, Error> {
@@ -215,7 +232,7 @@ impl Turn {
             return false;
         }
         let now = clock::instant();
-        let since = *self.waits_since.get_or_insert(now);
+        let since = *self.yields_since.get_or_insert(now);
         if now.saturating_duration_since(since) < COURTESY {
             return true;
         }

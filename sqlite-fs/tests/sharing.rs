@@ -181,6 +181,39 @@ fn waiting_for_a_turn_ends_after_the_timeout_and_names_the_holder() {
     write(&database, "/a", "after");
 }
 
+#[test]
+fn an_attempt_that_did_not_wait_does_not_shorten_a_later_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let wait = Duration::from_millis(200);
+    let (database, other) = (open(&path, wait), open(&path, LONG));
+    let held = other.begin(None).unwrap();
+    assert!(matches!(database.begin(Some(Instant::now())), Err(Error::Busy)));
+    std::thread::sleep(wait * 2);
+    let began = Instant::now();
+    assert!(matches!(database.begin(None), Err(Error::Locked { .. })));
+    assert!(began.elapsed() >= wait, "{:?}", began.elapsed());
+    drop(held);
+    write(&database, "/a", "after");
+}
+
+#[test]
+fn short_waits_that_follow_each_other_are_one_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let wait = Duration::from_millis(100);
+    let (database, other) = (open(&path, wait), open(&path, LONG));
+    let _held = other.begin(None).unwrap();
+    let began = Instant::now();
+    let error = loop {
+        match database.begin(Some(Instant::now() + Duration::from_millis(10))) {
+            Err(Error::Busy) => assert!(began.elapsed() < LONG, "it waits forever"),
+            ended => break ended.err().unwrap(),
+        }
+    };
+    assert!(matches!(error, Error::Locked { .. }) && began.elapsed() >= wait, "{error}");
+}
+
 /// T-REL-01, T-REL-04
 #[test]
 fn the_call_of_a_process_that_dies_is_recorded_by_the_next_one() {

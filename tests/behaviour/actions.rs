@@ -39,6 +39,32 @@ fn a_copy_into_a_directory_is_placed_inside_and_directories_need_recursive() {
 }
 
 #[test]
+fn a_copy_of_a_parent_directory_stays_in_the_destination() {
+    let sandbox = sandbox();
+    sandbox.bash("mkdir -p /t/d /into; echo x > /t/f").unwrap();
+    let parent = json!({ "from": "/t/d/..", "to": "/into", "recursive": true });
+    check_text(&sandbox, "copy_files", parent, "copied /t/d/.. to /into");
+    assert!(sandbox.fs().exists("/into/f").unwrap() && !sandbox.fs().exists("/f").unwrap());
+    sandbox.fs().write("/into/g", "y").unwrap();
+    let root = json!({ "from": "/into/g", "to": "/into/.." });
+    check_text(&sandbox, "copy_files", root, "copied /into/g to /into/../g");
+    let root = json!({ "from": "/into/f", "to": "//." });
+    check_text(&sandbox, "copy_files", root, "copied /into/f to /f");
+}
+
+#[test]
+fn a_slash_after_a_copied_directory_changes_nothing() {
+    let sandbox = sandbox();
+    let fs = sandbox.fs();
+    fs.write("/a/b/c", "text").unwrap();
+    fs.copy_dir_all("/a/", "/d").unwrap();
+    assert_eq!(fs.read("/d/b/c").unwrap(), b"text");
+    fs.create_dir_all("/e").unwrap();
+    assert_eq!(fs.copy_into("/a/", "/e", true).unwrap(), "/e/a");
+    assert_eq!(fs.read("/e/a/b/c").unwrap(), b"text");
+}
+
+#[test]
 fn a_copy_that_does_not_fit_copies_nothing() {
     let sandbox = strict();
     sandbox.fs().create_dir_all("/t").unwrap();

@@ -219,3 +219,16 @@ fn the_other_name_of_the_root_lists_a_directory_for_temporary_files_once_it_is_u
     assert_eq!(bash("mktemp > /dev/null; ls"), "s\ntmp\n");
     assert_eq!(names("/data"), ["s", "tmp"]);
 }
+
+#[test]
+fn the_other_name_of_the_root_is_neither_replaced_nor_removed() {
+    let sandbox = Sandbox::builder().host(host()).root_alias("data").file("/x", "1").open().unwrap();
+    let fs = sandbox.fs();
+    fs.create_dir_all("/data/data").unwrap();
+    let busy = |done: Result<(), Error>| assert_eq!(done.unwrap_err().fs_error(), Some(FsError::Busy));
+    busy(fs.rename("/x", "/data"));
+    busy(fs.rename("/data", "/y"));
+    busy(fs.remove_dir("/data"));
+    assert!(fs.exists("/data/data").unwrap());
+    assert_eq!(fs.read("/data/x").unwrap(), b"1");
+}

@@ -278,6 +278,15 @@ fn a_function_works_on_the_files_of_the_run_that_calls_it() {
 }
 
 #[test]
+fn a_rolled_back_run_keeps_the_calls_of_functions_with_their_exit_codes() {
+    let sandbox = builder().command("noted", |call| Ok(u8::try_from(call.args().len()).unwrap_or(0))).open().unwrap();
+    let output = sandbox.run(Command::bash("noted a b; false").rollback_on_failure()).unwrap();
+    let rows = sandbox.history(5).unwrap();
+    let call = rows.iter().find(|run| run.name == "command").unwrap();
+    assert_eq!((call.command.as_str(), call.parent, call.exit_code), ("noted a b", Some(output.run), Some(3)));
+}
+
+#[test]
 fn each_call_of_a_function_is_counted_and_recorded() {
     let sandbox = builder().command("noted", |call| Ok(u8::try_from(call.args().len()).unwrap_or(0))).open().unwrap();
     let output = sandbox.bash("noted a b").unwrap();

@@ -216,6 +216,17 @@ fn an_error_of_a_function_is_an_io_error_with_its_message() {
 
 // T-SRC-02.
 #[test]
+fn the_message_of_a_function_is_in_the_error_of_every_operation() {
+    let sandbox = builder().dynamic("/bad", Provider::directory(|_| Err("no such user".to_owned()))).open().unwrap();
+    let fs = sandbox.fs();
+    let check = |error: Error| assert_eq!(error.to_string(), "cannot read `/bad`: no such user");
+    check(fs.list("/bad").unwrap_err());
+    check(fs.walk("/bad").unwrap_err());
+    check(fs.page(None).unwrap_err());
+}
+
+// T-SRC-02.
+#[test]
 fn a_slow_function_ends_at_the_deadline_and_with_its_process() {
     let slow = Provider::file(|context| {
         while !context.is_over() {

@@ -76,9 +76,7 @@ impl RunOptions {
     /// Returns an error if an option is invalid or if the host fails. A command that fails is an [`Output`].
     pub fn run(self, sandbox: &Sandbox, mut command: Command) -> Result<Output, Error> {
         if let Some(directory) = self.cwd {
-            let is_absolute = directory.starts_with('/');
-            let above = sandbox.current_dir().trim_end_matches('/');
-            command = command.cwd(if is_absolute { directory } else { format!("{above}/{directory}") });
+            command = command.cwd(if directory.is_empty() { sandbox.current_dir().to_owned() } else { directory });
         }
         for (name, value) in self.env {
             command = command.env(name, value);

@@ -48,8 +48,8 @@ impl CopyFiles {
     /// Returns [`FsError::IsDirectory`](crate::FsError) if `from` is a directory and `recursive` is not set, and an error if a
     /// file cannot be copied, in which case nothing is.
     pub fn copy(&self, sandbox: &Sandbox) -> Result<Copied, Error> {
-        let slash = if self.to.ends_with('/') { "/" } else { "" };
         let (from, to) = (sandbox.agent().absolute(&self.from)?, sandbox.agent().absolute(&self.to)?);
+        let slash = if self.to.ends_with('/') || to == "/" { "/" } else { "" };
         let files = sandbox.fs().if_expected(to.trim_end_matches('/'), self.expected_version.clone());
         let to = files.copy_into(&from, &format!("{}{slash}", to.trim_end_matches('/')), self.recursive)?;
         Ok(Copied { from, to })

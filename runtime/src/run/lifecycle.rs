@@ -7,7 +7,7 @@ use abi::spawn::Request;
 use abi::{Signal, WaitStatus};
 use presets::{ByteSize, LimitName, Limits};
 use sqlite_fs::path::Last;
-use sqlite_fs::{FileType, FsError, Transaction, Volume as _};
+use sqlite_fs::{FileType, FsError, FsPath, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
@@ -344,24 +344,11 @@ fn uninterrupted<T>(mut operation: impl FnMut() -> Result<T, Error>) -> Result<T
     }
 }
 
-// The directory as `cd` shows it: a relative path starts in `start`, and `.`, `..` and empty names are resolved in the text.
+// The directory as `cd` shows it. What no path can be stays as it is, and is refused later.
 fn settled(start: &str, directory: &str) -> String {
-    // An empty path stays one, which is not a directory.
-    if directory.is_empty() {
-        return String::new();
-    }
-    let start = if directory.starts_with('/') { "" } else { start };
-    let mut names = Vec::new();
-    for name in start.split('/').chain(directory.split('/')) {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    format!("/{}", names.join("/"))
+    let whole = if directory.starts_with('/') { directory.to_owned() } else { format!("{start}/{directory}") };
+    let path = FsPath::root().join(&whole).ok().filter(|_| !directory.is_empty());
+    path.map_or_else(|| directory.to_owned(), |path| path.to_string())
 }
 
 // A requested directory must exist; the sandbox's default may have been removed by a command, which then starts in `/`.

@@ -115,10 +115,13 @@ impl<'a> Files<'a> {
     }
 
     fn look<T>(&self, call: Call, work: impl FnOnce(&Fs<'_, View<Reader>>) -> Result<T, Error>) -> Result<T, Error> {
-        self.sandbox.recorder.read(self.recorded(call), || {
-            let view = self.sandbox.now()?;
-            work(&view.fs()).map_err(|error| view.explain(error))
-        })
+        self.sandbox.recorder.read(self.recorded(call), || self.see(work))
+    }
+
+    // The last committed state, without a row in the history.
+    fn see<T>(&self, work: impl FnOnce(&Fs<'_, View<Reader>>) -> Result<T, Error>) -> Result<T, Error> {
+        let view = self.sandbox.now()?;
+        work(&view.fs()).map_err(|error| view.explain(error))
     }
 
     /// Returns the content of a file.
@@ -174,7 +177,7 @@ impl<'a> Files<'a> {
     ///
     /// Returns an error if it is a directory or cannot be read.
     pub fn version(&self, path: &str) -> Result<String, Error> {
-        self.sandbox.now()?.at_one_state(|view| content::version_at(view, path))
+        self.sandbox.now()?.at_one_state(|view| content::version_at(view, path).map_err(|error| view.explain(error)))
     }
 
     /// Writes a file, creating missing parent directories.
@@ -236,7 +239,7 @@ impl<'a> Files<'a> {
     /// Returns an error if it does not exist or is not a directory.
     pub fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
         self.sandbox.recorder.read_answering(self.recorded(about("list_files", path)), || {
-            let entries = self.sandbox.now()?.fs().list(path)?;
+            let entries = self.see(|fs| Ok(fs.list(path)?))?;
             let count = entries.len();
             Ok((entries, json!({ "count": count })))
         })
@@ -266,7 +269,7 @@ impl<'a> Files<'a> {
     ///
     /// Returns an error if it does not exist.
     pub fn metadata(&self, path: &str) -> Result<Stat, Error> {
-        Ok(self.sandbox.now()?.fs().metadata(path)?)
+        self.see(|fs| Ok(fs.metadata(path)?))
     }
 
     /// Returns the metadata of the path itself, even if it is a link.
@@ -275,7 +278,7 @@ impl<'a> Files<'a> {
     ///
     /// Returns an error if it does not exist.
     pub fn symlink_metadata(&self, path: &str) -> Result<Stat, Error> {
-        Ok(self.sandbox.now()?.fs().symlink_metadata(path)?)
+        self.see(|fs| Ok(fs.symlink_metadata(path)?))
     }
 
     /// Returns the target of a symbolic link.
@@ -284,7 +287,7 @@ impl<'a> Files<'a> {
     ///
     /// Returns an error if it does not exist or is not a link.
     pub fn read_link(&self, path: &str) -> Result<String, Error> {
-        Ok(self.sandbox.now()?.fs().read_link(path)?)
+        self.see(|fs| Ok(fs.read_link(path)?))
     }
 
     /// Returns whether a path exists.
@@ -294,7 +297,7 @@ impl<'a> Files<'a> {
     /// Returns an error if the database cannot be read.
     pub fn exists(&self, path: &str) -> Result<bool, Error> {
         self.sandbox.recorder.read_answering(self.recorded(about("exists", path)), || {
-            let exists = self.sandbox.now()?.fs().exists(path)?;
+            let exists = self.see(|fs| Ok(fs.exists(path)?))?;
             Ok((exists, json!({ "exists": exists })))
         })
     }

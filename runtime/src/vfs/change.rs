@@ -6,9 +6,9 @@ use std::sync::PoisonError;
 use sqlite_fs::path::Resolved;
 use sqlite_fs::{FileType, FsError, Owner, Transaction, Volume, VolumeMut};
 
-use super::Node;
 use super::policy::Operation;
 use super::view::View;
+use super::{ALIAS_NODE, Node};
 
 impl View<Transaction> {
     /// Appends to a regular file; returns the offset, and the number of bytes written.
@@ -101,7 +101,7 @@ impl VolumeMut for View<Transaction> {
     }
 
     fn rename(&self, from: &Resolved<Node>, old_name: &str, to: &Resolved<Node>, new_name: &str) -> Result<(), FsError> {
-        if matches!(to.node, Some((Node::Fixed(_) | Node::Descriptor(_), _))) {
+        if matches!(to.node, Some((ALIAS_NODE | Node::Fixed(_) | Node::Descriptor(_), _))) {
             return Err(FsError::Busy);
         }
         self.allow_rename((from, old_name), (to, new_name))?;

@@ -196,7 +196,7 @@ impl<R: Rows> View<R> {
     fn place(&self, node: Node) -> Result<Place, FsError> {
         match node {
             Node::Row(ino) => {
-                let pinned = self.mounts.as_deref().is_some_and(|mounts| mounts.is_pinned(ino));
+                let pinned = node == ALIAS_NODE || self.mounts.as_deref().is_some_and(|mounts| mounts.is_pinned(ino));
                 Ok(Place { writable: true, pinned, access: Access::Write })
             }
             Node::Host(id) => {

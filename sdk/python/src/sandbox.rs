@@ -304,7 +304,7 @@ impl NativeSandbox {
     /// Returns the bytes of a file.
     #[pyo3(signature = (path, done=None))]
     fn read_bytes(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| Ok(Done::Bytes(sandbox.fs().read(&absolute(sandbox.current_dir(), &path))?)))
+        self.look(py, done, move |sandbox| Ok(Done::Bytes(sandbox.fs().read(&sandbox.resolve(&path))?)))
     }
 
     /// Writes a whole file.
@@ -318,7 +318,7 @@ impl NativeSandbox {
     ) -> PyResult<Py<PyAny>> {
         let content = content.as_bytes().to_vec();
         self.change(py, done, move |sandbox| {
-            sandbox.fs().write(&absolute(sandbox.current_dir(), &path), content)?;
+            sandbox.fs().write(&sandbox.resolve(&path), content)?;
             Ok(Done::Nothing)
         })
     }
@@ -334,7 +334,7 @@ impl NativeSandbox {
     ) -> PyResult<Py<PyAny>> {
         let content = content.as_bytes().to_vec();
         self.change(py, done, move |sandbox| {
-            sandbox.fs().append(&absolute(sandbox.current_dir(), &path), content)?;
+            sandbox.fs().append(&sandbox.resolve(&path), content)?;
             Ok(Done::Nothing)
         })
     }
@@ -343,7 +343,7 @@ impl NativeSandbox {
     #[pyo3(signature = (files, done=None))]
     fn write_all(&self, py: Python<'_>, files: Vec<(String, Vec<u8>)>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.change(py, done, move |sandbox| {
-            let files = files.into_iter().map(|(path, bytes)| (absolute(sandbox.current_dir(), &path), Content::from(bytes)));
+            let files = files.into_iter().map(|(path, bytes)| (sandbox.resolve(&path), Content::from(bytes)));
             sandbox.fs().write_all(files.collect())?;
             Ok(Done::Nothing)
         })
@@ -352,13 +352,13 @@ impl NativeSandbox {
     /// Returns everything below a path, as JSON.
     #[pyo3(signature = (path, done=None))]
     fn walk(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| trees::walk(sandbox, &absolute(sandbox.current_dir(), &path)))
+        self.look(py, done, move |sandbox| trees::walk(sandbox, &sandbox.resolve(&path)))
     }
 
     /// Copies a file from this machine.
     #[pyo3(signature = (host, path, done=None))]
     fn upload(&self, py: Python<'_>, host: PathBuf, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.change(py, done, move |sandbox| trees::upload(sandbox, &host, &absolute(sandbox.current_dir(), &path)))
+        self.change(py, done, move |sandbox| trees::upload(sandbox, &host, &sandbox.resolve(&path)))
     }
 
     /// Copies a file to this machine.
@@ -371,19 +371,19 @@ impl NativeSandbox {
         overwrite: bool,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| trees::download(sandbox, &absolute(sandbox.current_dir(), &path), &host, overwrite))
+        self.look(py, done, move |sandbox| trees::download(sandbox, &sandbox.resolve(&path), &host, overwrite))
     }
 
     /// Copies a directory from this machine and returns the result as JSON.
     #[pyo3(signature = (host, path, done=None))]
     fn upload_dir(&self, py: Python<'_>, host: PathBuf, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.change(py, done, move |sandbox| trees::copied(&sandbox.import_tree(host, &absolute(sandbox.current_dir(), &path))?))
+        self.change(py, done, move |sandbox| trees::copied(&sandbox.import_tree(host, &sandbox.resolve(&path))?))
     }
 
     /// Copies a directory to this machine and returns the result as JSON.
     #[pyo3(signature = (path, host, done=None))]
     fn download_dir(&self, py: Python<'_>, path: String, host: PathBuf, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| trees::copied(&sandbox.export_tree(&absolute(sandbox.current_dir(), &path), host)?))
+        self.look(py, done, move |sandbox| trees::copied(&sandbox.export_tree(&sandbox.resolve(&path), host)?))
     }
 
     /// Returns a summary of the sandbox, as JSON.
@@ -396,7 +396,7 @@ impl NativeSandbox {
     /// Returns whether a path exists.
     #[pyo3(signature = (path, done=None))]
     fn exists(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| Ok(Done::Flag(sandbox.fs().exists(&absolute(sandbox.current_dir(), &path))?)))
+        self.look(py, done, move |sandbox| Ok(Done::Flag(sandbox.fs().exists(&sandbox.resolve(&path))?)))
     }
 
     /// Returns the names in a directory, as JSON; omits `unless_empty` if it is empty.
@@ -409,8 +409,8 @@ impl NativeSandbox {
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         self.look(py, done, move |sandbox| {
-            let entries = sandbox.fs().list(&absolute(sandbox.current_dir(), &path))?;
-            let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+            let path = sandbox.resolve(&path);
+            let mut names: Vec<String> = sandbox.fs().list(&path)?.into_iter().map(|entry| entry.name).collect();
             if let Some(name) = unless_empty
                 && sandbox.fs().list(&absolute(&path, &name)).is_ok_and(|entries| entries.is_empty())
             {
@@ -424,7 +424,7 @@ impl NativeSandbox {
     #[pyo3(signature = (path, done=None))]
     fn remove_file(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.change(py, done, move |sandbox| {
-            sandbox.fs().remove_file(&absolute(sandbox.current_dir(), &path))?;
+            sandbox.fs().remove_file(&sandbox.resolve(&path))?;
             Ok(Done::Nothing)
         })
     }
@@ -491,7 +491,7 @@ impl NativeSandbox {
     /// Returns the versions as a git repository or bundle; what was written, as JSON.
     #[pyo3(signature = (to, path, how, done=None))]
     fn git_export(&self, py: Python<'_>, to: PathBuf, path: String, how: Form, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, absolute(sandbox.current_dir(), &path), how))
+        self.look(py, done, move |sandbox| trees::git_export(sandbox, &to, sandbox.resolve(&path), how))
     }
 
     /// Imports the commits of a git repository or bundle as versions and returns the result as JSON.
@@ -506,7 +506,7 @@ impl NativeSandbox {
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         self.change(py, done, move |sandbox| {
-            let options = GitImport { reference, into: absolute(sandbox.current_dir(), &into), depth };
+            let options = GitImport { reference, into: sandbox.resolve(&into), depth };
             trees::git_import(sandbox, &source, &options)
         })
     }

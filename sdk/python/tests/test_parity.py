@@ -90,8 +90,8 @@ def steady(value):
 class Mcp:
     """A client of ``sandlite mcp``."""
 
-    def __init__(self, directory):
-        self._child = subprocess.Popen([PROGRAM, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=directory, text=True)
+    def __init__(self, directory, *options):
+        self._child = subprocess.Popen([PROGRAM, *options, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=directory, text=True)
         self._last = 0
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "parity", "version": "1"}}
         self.request("initialize", client)
@@ -155,3 +155,32 @@ def test_results_are_the_same(mcp, tmp_path):
             for each in (printed, answer.data):
                 each.pop("run", None)
             assert steady(printed) == steady(answer.data), (name, words)
+
+
+#: Files of the fixed world, rows, and links between them.
+FILES = ("/etc/passwd", "/etc/hosts", "/proc/version", "/work/notes", "/work/link", "/work/users")
+
+
+def test_every_interface_reads_the_same_files(tmp_path):
+    database = str(tmp_path / "ways.db")
+
+    def program(*words):
+        return subprocess.run([PROGRAM, "--db", database, *words], capture_output=True, text=True, check=True).stdout
+
+    with Sandbox(database) as box:
+        box.bash("mkdir /work; cd /work; echo rows > notes; ln -s notes link; ln -s /etc/passwd users; mkfifo pipe")
+        client = Mcp(tmp_path, "--db", database)
+        for path in FILES:
+            expected = box.bash(f"cat {path}").stdout
+            assert expected, path
+            window = box.call_action("read_file", {"path": path}).data
+            resource = client.request("resources/read", {"uri": f"sandlite://{path}"})["contents"][0]
+            assert resource["text"] == box.read_file(path) == program("fs", "cat", path) == expected, path
+            size = len(expected.encode())
+            assert window["size"] == box.call_action("file_info", {"path": path}).data["size"] == size, path
+        for path in ("/", "/etc", "/work"):
+            expected = sorted(box.bash(f"ls -A1 {path}").stdout.split())
+            listed = box.call_action("list_files", {"path": path, "hidden": True}).data
+            for data in (listed, json.loads(program("--json", "fs", "ls", path))):
+                assert sorted(entry["path"].rpartition("/")[2] for entry in data["entries"]) == expected, path
+        client.close()

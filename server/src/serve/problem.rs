@@ -89,8 +89,7 @@ impl Problem {
 
     /// A fault of the server: its causes go to the log under an id, and the response has the id.
     pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
-        let causes: Vec<String> = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect();
-        let (id, causes) = (new_id(), causes.join(": "));
+        let (id, causes) = (new_id(), runtime::causes(error).join(": "));
         if let Some((form, line)) = FAULTS.get() {
             match form {
                 Log::Json => line(&json!({ "at": rfc3339(now()), "fault": id, "error": causes }).to_string()),

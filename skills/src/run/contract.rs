@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runtime::{ByteSize, Command, Limits, Overrides, Stream, WallTime};
+use runtime::{ByteSize, Command, Limits, Overrides, Packages, Stream, WallTime};
 use serde_json::Value;
 
 use super::Request;
@@ -29,7 +29,7 @@ pub(super) const SESSION_OUT: &str = "/sandbox/out/session";
 pub(super) const DIRECTORIES: [&str; 6] = [INPUT_FILES, FILES, SESSION, SESSION_OUT, "/root", "/tmp"];
 
 /// The required packages.
-pub(super) const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";
+pub(super) const SITE_PACKAGES: &str = Packages::DIRECTORY;
 
 /// Variables, and prefixes of variables, that a caller must not set.
 const BLOCKED: [&str; 7] = ["PATH", "HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_PATH", "NODE_OPTIONS"];

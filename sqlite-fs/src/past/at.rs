@@ -4,7 +4,7 @@
 //! [`FsError::Unknown`], never an invented one.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, MAIN_DB, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::visit;
 use super::{ABSENT, NUMBER_BITS, ROW, Table, Tables, VERSION_MAX, first_id, inode_id};
@@ -383,14 +383,7 @@ fn saved_part(
         rows::copy(data, start, out);
         return Ok(Some(data.len().saturating_sub(start).min(out.len())));
     }
-    let blob = connection.blob_open(MAIN_DB, c"sandlite_past_data", c"data", id, true)?;
-    let stored = blob.len().saturating_sub(start).min(out.len());
-    let (head, tail) = out.split_at_mut(stored);
-    if !head.is_empty() {
-        blob.read_at_exact(head, start)?;
-    }
-    tail.fill(0);
-    Ok(Some(stored))
+    Ok(Some(rows::stored_part(connection, c"sandlite_past_data", id, start, out)?))
 }
 
 pub(crate) fn target(connection: &Connection, at: At, ino: Ino) -> Result<Option<String>, Fault> {

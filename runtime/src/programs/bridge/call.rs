@@ -14,9 +14,8 @@ use std::time::Duration;
 
 use abi::Signal;
 use serde_json::{Value, json};
-use sqlite_fs::FileType;
-use sqlite_fs::Volume as _;
 use sqlite_fs::path::Last;
+use sqlite_fs::{FileType, FsPath, Volume as _};
 
 use super::Bridge;
 use super::jail::{Jail, Prisoner, owner};
@@ -161,10 +160,11 @@ fn asked(state: &State, program: Option<&str>, words: &[String]) -> Result<Asked
             rest.next().filter(|word| !word.starts_with('-')).ok_or_else(usage)?
         }
     };
-    let wanted = tree.map_or_else(|| cwd.clone(), |tree| joined(&cwd, &tree));
-    let view = &state.job.view;
-    let tree = match view.find(ROOT_NODE, &wanted, Last::Follow) {
-        Ok((_, FileType::Directory)) => plain(&wanted),
+    // In the jail the path is created, not walked.
+    let start = FsPath::root().join(&cwd).map_err(complaint)?;
+    let wanted = tree.map_or(Ok(start.clone()), |tree| start.join(&tree)).map_err(complaint)?;
+    let tree = match state.job.view.find(ROOT_NODE, &wanted, Last::Follow) {
+        Ok((_, FileType::Directory)) => wanted.to_string(),
         Ok(_) => return Err(complaint(format!("`{wanted}` is not a directory"))),
         Err(error) => return Err(complaint(format!("cannot lend `{wanted}`: {error}"))),
     };
@@ -175,25 +175,6 @@ fn asked(state: &State, program: Option<&str>, words: &[String]) -> Result<Asked
     let is_inside = cwd == tree || cwd.starts_with(&format!("{tree}/"));
     let cwd = if is_inside { cwd } else { tree.clone() };
     Ok(Asked { program, args: rest.collect(), tree, cwd })
-}
-
-fn joined(cwd: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") }
-}
-
-// The path without `.`, `..` and doubled slashes: in the jail it is created, not walked.
-fn plain(path: &str) -> String {
-    let mut names = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    format!("/{}", names.join("/"))
 }
 
 /// Events while a command runs.
@@ -353,16 +334,5 @@ fn meaning(status: ExitStatus) -> Ended {
         (Some(code), _) => Ended::Exit(u8::try_from(code & 0xff).unwrap_or(FAILED)),
         (None, Some(signal)) => Ended::Signal(u32::try_from(signal).ok().and_then(Signal::from_raw).unwrap_or(Signal::KILL)),
         (None, None) => Ended::Exit(FAILED),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tree_is_named_without_detours() {
-        assert_eq!(plain("/a/./b//../c/"), "/a/c");
-        assert_eq!(plain("/../.."), "/");
     }
 }

@@ -16,6 +16,7 @@ use presets::Limits;
 use rustix::io::FdFlags;
 
 use crate::clock;
+use crate::defaults::USER;
 
 /// Directories shown read-only, if they exist.
 const SYSTEM: [&str; 2] = ["/usr", "/opt"];
@@ -142,7 +143,7 @@ impl Tools {
             command.uid(owner).gid(owner);
         }
         command.args(["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandlite"]);
-        command.args(["--uid", "1000", "--gid", "1000"]);
+        command.arg("--uid").arg(USER.uid.to_string()).arg("--gid").arg(USER.gid.to_string());
         for directory in SYSTEM {
             command.args(["--ro-bind-try", directory, directory]);
         }

@@ -21,10 +21,15 @@ impl Files<'_> {
     pub fn copy_into(&self, from: &str, to: &str, recursive: bool) -> Result<String, Error> {
         self.change(between("copy_files", from, to), |fs| {
             let is_directory = |path: &str| fs.metadata(path).map(|stat| stat.is_dir());
-            let name = from.rsplit('/').next().unwrap_or_default();
+            let name = from.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
             let (path, slash) = to.strip_suffix('/').map_or((to, false), |path| (path, true));
             let goes_inside = slash || is_directory(to).unwrap_or(false);
-            let to = if goes_inside { format!("{path}/{name}") } else { path.to_owned() };
+            let to = match goes_inside {
+                // As with `cp`: the copy of `a/..` is not placed beside the destination.
+                true if name == ".." => to.to_owned(),
+                true => format!("{path}/{name}"),
+                false => path.to_owned(),
+            };
             if !(is_directory(from).map_err(|error| error.during("copy"))? && recursive) {
                 fs.copy(from, &to)?;
                 return Ok(to);

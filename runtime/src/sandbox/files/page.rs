@@ -31,7 +31,10 @@ impl Files<'_> {
     ///
     /// Returns an error if the database cannot be read.
     pub fn page(&self, after: Option<&str>) -> Result<FilePage, Error> {
-        self.look(about("walk_files", "/"), |fs| page(fs, after))
+        self.sandbox.recorder.read(self.recorded(about("walk_files", "/")), || {
+            let view = self.sandbox.now()?;
+            view.at_one_state(|view| page(&view.fs(), after).map_err(|error| view.explain(error)))
+        })
     }
 }
 
@@ -114,5 +117,23 @@ mod tests {
         found.sort();
         expected.sort();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_page_is_one_state_of_files_that_come_and_go() {
+        let sandbox = Sandbox::builder().host(&Host::builder().build().unwrap()).open().unwrap();
+        let other = sandbox.clone();
+        let writer = std::thread::spawn(move || {
+            for _ in 0..20 {
+                let files = (0..150).map(|number| (format!("/many/{number}"), b"x".to_vec().into())).collect();
+                other.fs().write_all(files).unwrap();
+                other.fs().remove_dir_all("/many").unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let page = sandbox.fs().page(None).unwrap();
+            assert!([0, 150].contains(&page.files.len()), "{}", page.files.len());
+        }
+        writer.join().unwrap();
     }
 }
