@@ -311,6 +311,10 @@ impl Versions<'_> {
         if reference::is_reserved(name) {
             return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: the name is reserved")));
         }
+        // Spaces around a reference are ignored.
+        if name.trim() != name {
+            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: it starts or ends with a space")));
+        }
         let call = Call::new("checkpoint", name, json!({ "name": name, "message": message }));
         let version = self.sandbox.change_answering(call, |run| {
             let transaction = run.transaction()?;
@@ -318,11 +322,8 @@ impl Versions<'_> {
             transaction.label(name, version, message)?;
             Ok((version, json!({ "version": version })))
         })?;
-        let labels = self.reader()?.labels()?;
-        labels
-            .into_iter()
-            .find(|label| label.name == name)
-            .ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} no longer exists")))
+        let label = self.reader()?.label(name)?;
+        label.ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} no longer exists")))
     }
 
     /// Returns the checkpoints, those of the newest versions first.

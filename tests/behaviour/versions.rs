@@ -46,6 +46,9 @@ fn an_invalid_reference_is_an_error() {
         ("9999", "unknown run"),
         ("@{soon}", "expected a time"),
         ("HEAD~x", "expected a number after `~`"),
+        ("HEAD~-1", "expected a number after `~`"),
+        ("HEAD~+1", "expected a number after `~`"),
+        ("HEAD~4000000000", "not enough earlier versions"),
         ("", "expected a run's number"),
     ] {
         let error = sandbox.at(reference).err().unwrap().to_string();
@@ -53,7 +56,7 @@ fn an_invalid_reference_is_an_error() {
     }
     sandbox.versions().checkpoint("name", None).unwrap();
     assert!(sandbox.versions().checkpoint("name", None).is_err(), "a name is given once");
-    for reserved in ["HEAD", "v3", "a~1", "12", ""] {
+    for reserved in ["HEAD", "v3", "a~1", "12", "", " ", " space before", "space after "] {
         assert!(sandbox.versions().checkpoint(reserved, None).is_err(), "{reserved}");
     }
 }
@@ -419,6 +422,12 @@ fn the_newest_version_of_a_past_sandbox_is_the_one_it_shows() {
     assert!(past.versions().checkpoints().unwrap().is_empty());
     let error = past.at("end").err().unwrap().to_string();
     assert!(error.contains("later than the version shown"), "{error}");
+    let shown = past.versions().show("HEAD").unwrap();
+    assert_eq!(
+        (shown.run.unwrap().command.as_str(), shown.version),
+        ("echo 3 > /note", Some(past.versions().resolve("HEAD").unwrap()))
+    );
+    assert!(past.versions().show("end").is_err());
     assert!(past.versions().compare("HEAD~1", "HEAD", &[]).unwrap().patch().contains("-2\n+3\n"));
 }
 
