@@ -449,6 +449,39 @@ fn changes_of_another_program_while_the_sandbox_is_open_can_be_undone() {
 }
 
 #[test]
+fn keys_that_another_program_may_have_changed_are_reported_as_unknown() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let open = || Sandbox::builder().host(super::host()).database(&path).open().unwrap();
+    let sandbox = open();
+    sandbox.kv().set("key", 1).unwrap();
+    sandbox.fs().write("/note", "one").unwrap();
+    sandbox.versions().checkpoint("before", None).unwrap();
+    // With it, what another program did not change is known.
+    sandbox.versions().digest("HEAD").unwrap();
+    drop(sandbox);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    // AgentFS's SDKs add the index when they open a file.
+    let visit = "CREATE INDEX idx_kv_store_created_at ON kv_store(created_at); UPDATE kv_store SET value='2'";
+    other.execute_batch(visit).unwrap();
+    drop(other);
+    let sandbox = open();
+    sandbox.fs().write("/note", "two").unwrap();
+    let compared = sandbox.versions().compare("before", "HEAD", &[]).unwrap();
+    assert_eq!((compared.paths().collect::<Vec<_>>(), compared.values_unknown), (vec!["/note"], true));
+    let context = runtime::actions::Context::new(sandbox.clone());
+    let act = |name: &str, arguments| runtime::actions::find(name).unwrap().run(&context, arguments);
+    let diff = act("diff", json!({ "from": "before", "to": "HEAD~1", "names_only": true }));
+    assert_eq!((diff.text.as_str(), &diff.data["values_unknown"]), ("? keys: another program wrote to the file", &json!(true)));
+    let [dry, real] = [true, false].map(|dry| act("restore", json!({ "version": "before", "dry_run": dry })));
+    assert!(dry.is_error && dry.text.contains("cannot restore the keys of version `before`"), "{}", dry.text);
+    assert_eq!(dry.text, real.text);
+    sandbox.versions().restore("before", &["/".to_owned()]).unwrap();
+    assert_eq!((text(&sandbox, "/note").as_str(), sandbox.kv().get("key").unwrap()), ("one", Some(json!(2))));
+    assert!(!sandbox.versions().compare("HEAD~1", "HEAD", &[]).unwrap().values_unknown);
+}
+
+#[test]
 fn a_mode_that_git_does_not_know_is_a_remark_in_a_patch() {
     let sandbox = sandbox();
     sandbox.bash("echo x > /note; echo y > /other").unwrap();
