@@ -157,6 +157,7 @@ fn refuse_lost_version(global: &Global, verb: &Verb) -> anyhow::Result<()> {
         Verb::Replay(_) => ("replay", "name the version to start from with `--from`"),
         Verb::Import(_) => ("import", "import the file first: its versions are imported too"),
         Verb::Policy(_) => ("policy", "the policy applies to every version"),
+        Verb::Watch(_) => ("watch", "name the version to start after with `--from`"),
         #[cfg(feature = "mcp")]
         Verb::Mcp(_) => ("mcp", "pass `at` to its tools, or serve a copy: `sandlite --at VERSION fork FILE`"),
         #[cfg(feature = "mcp")]

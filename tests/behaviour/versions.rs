@@ -428,6 +428,7 @@ fn the_newest_version_of_a_past_sandbox_is_the_one_it_shows() {
         ("echo 3 > /note", Some(past.versions().resolve("HEAD").unwrap()))
     );
     assert!(past.versions().show("end").is_err());
+    assert_eq!(past.events_after(None, None).unwrap().version, past.version_shown().unwrap());
     assert!(past.versions().compare("HEAD~1", "HEAD", &[]).unwrap().patch().contains("-2\n+3\n"));
 }
 
