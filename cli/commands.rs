@@ -153,6 +153,9 @@ fn refuse_lost_restrictions(global: &Global, verb: &Verb) -> anyhow::Result<()> 
 
 // Where a past version would not be used, naming one is an error: the verb would use the current state.
 fn refuse_lost_version(global: &Global, verb: &Verb) -> anyhow::Result<()> {
+    if global.at.is_none() {
+        return Ok(());
+    }
     let (what, hint) = match verb {
         Verb::Replay(_) => ("replay", "name the version to start from with `--from`"),
         Verb::Import(_) => ("import", "import the file first: its versions are imported too"),
@@ -162,12 +165,17 @@ fn refuse_lost_version(global: &Global, verb: &Verb) -> anyhow::Result<()> {
         Verb::Mcp(_) => ("mcp", "pass `at` to its tools, or serve a copy: `sandlite --at VERSION fork FILE`"),
         #[cfg(feature = "mcp")]
         Verb::Serve(_) => ("serve", "pass `at` in requests"),
-        _ => return Ok(()),
+        _ => return refuse_new_file(global),
     };
-    if global.at.is_some() {
-        return Err(Hinted::error(format!("cannot apply `--at` to `{what}`"), hint));
+    Err(Hinted::error(format!("cannot apply `--at` to `{what}`"), hint))
+}
+
+// A file that would be created has no past versions.
+fn refuse_new_file(global: &Global) -> anyhow::Result<()> {
+    match global.db.as_deref().filter(|path| !path.exists()) {
+        Some(path) => Err(Hinted::error(format!("`{}` does not exist", path.display()), "omit `--at` to create it")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Configures the sandbox that the options select.
