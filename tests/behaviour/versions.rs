@@ -483,6 +483,23 @@ fn keys_that_another_program_may_have_changed_are_reported_as_unknown() {
 }
 
 #[test]
+fn changes_start_after_the_versions_that_no_run_created() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let open = || Sandbox::builder().host(super::host()).database(&path).open().unwrap();
+    let sandbox = open();
+    for number in 0..30 {
+        sandbox.fs().write(&format!("/{number}"), "x").unwrap();
+    }
+    drop(sandbox);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("UPDATE sandlite_version SET call=NULL WHERE id<=(SELECT max(id)-3 FROM sandlite_version)").unwrap();
+    drop(other);
+    let changes = open().versions().changes(None, &[]).unwrap();
+    assert_eq!(changes.paths().collect::<Vec<_>>(), ["/27", "/28", "/29"]);
+}
+
+#[test]
 fn a_mode_that_git_does_not_know_is_a_remark_in_a_patch() {
     let sandbox = sandbox();
     sandbox.bash("echo x > /note; echo y > /other").unwrap();
