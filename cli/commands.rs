@@ -64,6 +64,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<Code> {
 pub(crate) fn local(global: &Global, verb: &Verb, printer: &Printer) -> anyhow::Result<Code> {
     refuse_missing_directory(global)?;
     refuse_lost_restrictions(global, verb)?;
+    refuse_lost_version(global, verb)?;
     match verb {
         Verb::Bash(bash) => bash::run(global, bash, printer),
         Verb::Python(python) => python::run(global, python, printer),
@@ -146,6 +147,33 @@ fn refuse_lost_restrictions(global: &Global, verb: &Verb) -> anyhow::Result<()> 
     let given = [("--policy", global.policy.is_some()), ("--view", global.view.is_some())];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Hinted::error(format!("cannot apply `{option}` to {what}"), hint)),
+        None => Ok(()),
+    }
+}
+
+// Where a past version would not be used, naming one is an error: the verb would use the current state.
+fn refuse_lost_version(global: &Global, verb: &Verb) -> anyhow::Result<()> {
+    if global.at.is_none() {
+        return Ok(());
+    }
+    let (what, hint) = match verb {
+        Verb::Replay(_) => ("replay", "name the version to start from with `--from`"),
+        Verb::Import(_) => ("import", "import the file first: its versions are imported too"),
+        Verb::Policy(_) => ("policy", "the policy applies to every version"),
+        Verb::Watch(_) => ("watch", "name the version to start after with `--from`"),
+        #[cfg(feature = "mcp")]
+        Verb::Mcp(_) => ("mcp", "pass `at` to its tools, or serve a copy: `sandlite --at VERSION fork FILE`"),
+        #[cfg(feature = "mcp")]
+        Verb::Serve(_) => ("serve", "pass `at` in requests"),
+        _ => return refuse_new_file(global),
+    };
+    Err(Hinted::error(format!("cannot apply `--at` to `{what}`"), hint))
+}
+
+// A file that would be created has no past versions.
+fn refuse_new_file(global: &Global) -> anyhow::Result<()> {
+    match global.db.as_deref().filter(|path| !path.exists()) {
+        Some(path) => Err(Hinted::error(format!("`{}` does not exist", path.display()), "omit `--at` to create it")),
         None => Ok(()),
     }
 }

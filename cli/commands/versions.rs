@@ -9,6 +9,9 @@ use crate::args::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Global, Log, 
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
+/// Printed instead of the keys that differ if they are unknown.
+const UNKNOWN_VALUES: &str = "? keys: another program wrote to the file";
+
 /// Maximum number of listed paths that a patch omits.
 const REFUSED: usize = 10;
 
@@ -55,6 +58,9 @@ fn show(compared: &Comparison, name_only: bool, stat: bool, printer: &Printer) -
         }
         if stat {
             compared.values.iter().for_each(|one| printer.line(&printer.foreign(&one.to_string())));
+            if compared.values_unknown {
+                printer.line(UNKNOWN_VALUES);
+            }
         }
     } else {
         // File by file: all of them together can be larger than the memory.
@@ -65,6 +71,9 @@ fn show(compared: &Comparison, name_only: bool, stat: bool, printer: &Printer) -
             lines_of(&compared.patch_of(one), printer);
         }
         compared.values.iter().for_each(|one| printer.line(&printer.foreign(&format!("# {one}"))));
+        if compared.values_unknown {
+            printer.line(&format!("# {UNKNOWN_VALUES}"));
+        }
     }
     if compared.is_empty() { Code::Success } else { Code::Failure }
 }

@@ -146,6 +146,9 @@ pub(super) fn section(sandbox: &Sandbox) -> anyhow::Result<Option<String>> {
         if compared.values.len() > CHANGES {
             let _ = writeln!(changes, "<li>… and {} more keys and sessions</li>", compared.values.len() - CHANGES);
         }
+        if compared.values_unknown {
+            changes += "<li>Keys that differ are unknown: another program wrote to the file.</li>\n";
+        }
         changes += "</ul>\n";
         if compared.is_empty() {
             changes = "<p class=\"none\">No file, key or session differs.</p>\n".to_owned();

@@ -279,7 +279,9 @@ impl Versions<'_> {
             let database = &self.sandbox.database;
             let (one, other) = (database.reader_at(from.number)?, database.reader_at(to.number)?);
             let (older, until) = if from.number < to.number { (&one, to.number) } else { (&other, from.number) };
-            compared.values = changed_values((older, Some(until)), &one, &other)?;
+            let values = changed_values((older, Some(until)), &one, &other)?;
+            compared.values_unknown = values.is_none();
+            compared.values = values.unwrap_or_default();
         }
         Ok(compared)
     }
@@ -290,6 +292,9 @@ impl Versions<'_> {
             self.sandbox.refuse_in_part(WHOLE)?;
         }
         let compared = self.compare_until("HEAD", reference, paths, cancel)?;
+        if compared.values_unknown {
+            return Err(unknown_values(reference));
+        }
         if let Some((now, then)) = compared.views() {
             compare::require_paths(now, then, paths)?;
         }
@@ -311,6 +316,10 @@ impl Versions<'_> {
         if reference::is_reserved(name) {
             return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: the name is reserved")));
         }
+        // Spaces around a reference are ignored.
+        if name.trim() != name {
+            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: it starts or ends with a space")));
+        }
         let call = Call::new("checkpoint", name, json!({ "name": name, "message": message }));
         let version = self.sandbox.change_answering(call, |run| {
             let transaction = run.transaction()?;
@@ -318,11 +327,8 @@ impl Versions<'_> {
             transaction.label(name, version, message)?;
             Ok((version, json!({ "version": version })))
         })?;
-        let labels = self.reader()?.labels()?;
-        labels
-            .into_iter()
-            .find(|label| label.name == name)
-            .ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} no longer exists")))
+        let label = self.reader()?.label(name)?;
+        label.ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} no longer exists")))
     }
 
     /// Returns the checkpoints, those of the newest versions first.
@@ -386,7 +392,7 @@ impl Versions<'_> {
             let mut done = compare::make_equal(view, &then, paths, &place, &deadline)?;
             if paths.is_empty() {
                 let (now, then) = (self.sandbox.database.reader()?, self.sandbox.database.reader_at(version.number)?);
-                done.values = changed_values((&then, None), &now, &then)?;
+                done.values = changed_values((&then, None), &now, &then)?.ok_or_else(|| unknown_values(reference))?;
                 restore_values(run.transaction()?, &now, &then)?;
             }
             let count = done.differences.len() + done.values.len();
@@ -446,12 +452,17 @@ pub(crate) fn seconds_ago(seconds: u64) -> i64 {
     i64::try_from(u128::from(clock::unix_nanos()).saturating_sub(nanos)).unwrap_or(0)
 }
 
-// The keys and sessions that differ between two states; none if another program may have changed them unseen.
-fn changed_values(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Vec<ValueDifference>, Error> {
+// The keys and sessions that differ between two states; `None` if another program may have changed them unseen.
+fn changed_values(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Option<Vec<ValueDifference>>, Error> {
     match values_between(range, from, to) {
-        Err(error) if error.fs_error() == Some(FsError::Unknown) => Ok(Vec::new()),
-        found => found,
+        Err(error) if error.fs_error() == Some(FsError::Unknown) => Ok(None),
+        found => found.map(Some),
     }
+}
+
+fn unknown_values(reference: &str) -> Error {
+    let reason = "another program wrote to the file since then; name the paths to restore, such as `/`";
+    Error::Invalid(format!("cannot restore the keys of version `{reference}`: {reason}"))
 }
 
 fn values_between(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Vec<ValueDifference>, Error> {

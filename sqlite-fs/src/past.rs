@@ -9,6 +9,7 @@ pub(crate) mod at;
 mod changes;
 mod counted;
 pub(crate) mod digest;
+mod labels;
 pub(crate) mod remembered;
 pub(crate) mod save;
 mod versions;
@@ -25,8 +26,10 @@ use crate::node::Ino;
 use crate::rows::{self, INO_MAX};
 
 pub use at::ChangedValues;
-pub use versions::{Keep, Label, Pruned, Version, VersionKind};
-pub(crate) use versions::{has_strangers, is_label, note_strangers, note_visit, used};
+pub use labels::Label;
+pub(crate) use labels::{LABELS_BYTES, is_label, label_bytes};
+pub use versions::{Keep, Pruned, Version, VersionKind};
+pub(crate) use versions::{has_strangers, note_strangers, note_visit, used};
 
 /// Bits of a row's number that count within one version.
 pub(crate) const NUMBER_BITS: u32 = 32;

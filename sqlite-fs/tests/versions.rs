@@ -201,6 +201,37 @@ fn labels_are_unique_and_name_versions_that_exist() {
     commit(&file, |transaction| transaction.label("here", number, None).unwrap());
     assert_eq!((early.labels().unwrap().len(), early.version(number).unwrap().labels), (1, vec!["here".to_owned()]));
     assert_eq!(reader.labels().unwrap()[0].message.as_deref(), Some("why"));
+    assert_eq!(reader.label("before the change").unwrap().map(|label| label.version), Some(1));
+    assert_eq!(reader.label("before").unwrap(), None);
+}
+
+/// Any number of labels can name one version, so they have a budget of their own.
+#[test]
+fn labels_together_have_a_maximum_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = Database::options().path(&path).open().unwrap();
+    write(&database, "/a", "x");
+    let message = "m".repeat(64 << 10);
+    let transaction = database.begin(None).unwrap();
+    let mut count = 0;
+    let refused = loop {
+        match transaction.label(&format!("label {count}"), 1, Some(&message)) {
+            Ok(()) => count += 1,
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(refused.starts_with("invalid checkpoint: all checkpoints together exceed 16 MB"), "{refused}");
+    assert_eq!(count, (16 << 20) / ((64 << 10) + 96 + "label 100".len()));
+    assert!(transaction.remove_label("label 7").unwrap());
+    transaction.label("another", 1, Some(&message)).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let import = || Database::import(&path, Database::options(), &Import::default());
+    assert_eq!(import().unwrap().0.reader().unwrap().labels().unwrap().len(), count);
+    let more = "INSERT INTO sandlite_label SELECT name||'x', version, message, time_ns FROM sandlite_label LIMIT 2";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(more).unwrap();
+    assert_eq!(import().err().unwrap().to_string(), "the file was rejected: quota: too many checkpoints");
 }
 
 fn see_the_past_of_format_2(database: &Database) {

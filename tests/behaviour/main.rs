@@ -30,6 +30,7 @@ mod skills_in_sandboxes;
 mod snapshot;
 mod sources;
 mod versions;
+mod versions_at_random;
 mod ways;
 mod whole;
 

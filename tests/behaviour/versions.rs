@@ -46,6 +46,9 @@ fn an_invalid_reference_is_an_error() {
         ("9999", "unknown run"),
         ("@{soon}", "expected a time"),
         ("HEAD~x", "expected a number after `~`"),
+        ("HEAD~-1", "expected a number after `~`"),
+        ("HEAD~+1", "expected a number after `~`"),
+        ("HEAD~4000000000", "not enough earlier versions"),
         ("", "expected a run's number"),
     ] {
         let error = sandbox.at(reference).err().unwrap().to_string();
@@ -53,7 +56,7 @@ fn an_invalid_reference_is_an_error() {
     }
     sandbox.versions().checkpoint("name", None).unwrap();
     assert!(sandbox.versions().checkpoint("name", None).is_err(), "a name is given once");
-    for reserved in ["HEAD", "v3", "a~1", "12", ""] {
+    for reserved in ["HEAD", "v3", "a~1", "12", "", " ", " space before", "space after "] {
         assert!(sandbox.versions().checkpoint(reserved, None).is_err(), "{reserved}");
     }
 }
@@ -419,6 +422,13 @@ fn the_newest_version_of_a_past_sandbox_is_the_one_it_shows() {
     assert!(past.versions().checkpoints().unwrap().is_empty());
     let error = past.at("end").err().unwrap().to_string();
     assert!(error.contains("later than the version shown"), "{error}");
+    let shown = past.versions().show("HEAD").unwrap();
+    assert_eq!(
+        (shown.run.unwrap().command.as_str(), shown.version),
+        ("echo 3 > /note", Some(past.versions().resolve("HEAD").unwrap()))
+    );
+    assert!(past.versions().show("end").is_err());
+    assert_eq!(past.events_after(None, None).unwrap().version, past.version_shown().unwrap());
     assert!(past.versions().compare("HEAD~1", "HEAD", &[]).unwrap().patch().contains("-2\n+3\n"));
 }
 
@@ -437,6 +447,56 @@ fn changes_of_another_program_while_the_sandbox_is_open_can_be_undone() {
     // What it overwrote is unknown; everything else comes back.
     sandbox.versions().restore("HEAD~1", &["/other".to_owned()]).unwrap();
     assert_eq!((text(&sandbox, "/other").as_str(), text(&sandbox, "/note").as_str()), ("kept\n", "OUT\n"));
+}
+
+#[test]
+fn keys_that_another_program_may_have_changed_are_reported_as_unknown() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let open = || Sandbox::builder().host(super::host()).database(&path).open().unwrap();
+    let sandbox = open();
+    sandbox.kv().set("key", 1).unwrap();
+    sandbox.fs().write("/note", "one").unwrap();
+    sandbox.versions().checkpoint("before", None).unwrap();
+    // With it, what another program did not change is known.
+    sandbox.versions().digest("HEAD").unwrap();
+    drop(sandbox);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    // AgentFS's SDKs add the index when they open a file.
+    let visit = "CREATE INDEX idx_kv_store_created_at ON kv_store(created_at); UPDATE kv_store SET value='2'";
+    other.execute_batch(visit).unwrap();
+    drop(other);
+    let sandbox = open();
+    sandbox.fs().write("/note", "two").unwrap();
+    let compared = sandbox.versions().compare("before", "HEAD", &[]).unwrap();
+    assert_eq!((compared.paths().collect::<Vec<_>>(), compared.values_unknown), (vec!["/note"], true));
+    let context = runtime::actions::Context::new(sandbox.clone());
+    let act = |name: &str, arguments| runtime::actions::find(name).unwrap().run(&context, arguments);
+    let diff = act("diff", json!({ "from": "before", "to": "HEAD~1", "names_only": true }));
+    assert_eq!((diff.text.as_str(), &diff.data["values_unknown"]), ("? keys: another program wrote to the file", &json!(true)));
+    let [dry, real] = [true, false].map(|dry| act("restore", json!({ "version": "before", "dry_run": dry })));
+    assert!(dry.is_error && dry.text.contains("cannot restore the keys of version `before`"), "{}", dry.text);
+    assert_eq!(dry.text, real.text);
+    sandbox.versions().restore("before", &["/".to_owned()]).unwrap();
+    assert_eq!((text(&sandbox, "/note").as_str(), sandbox.kv().get("key").unwrap()), ("one", Some(json!(2))));
+    assert!(!sandbox.versions().compare("HEAD~1", "HEAD", &[]).unwrap().values_unknown);
+}
+
+#[test]
+fn changes_start_after_the_versions_that_no_run_created() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let open = || Sandbox::builder().host(super::host()).database(&path).open().unwrap();
+    let sandbox = open();
+    for number in 0..30 {
+        sandbox.fs().write(&format!("/{number}"), "x").unwrap();
+    }
+    drop(sandbox);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("UPDATE sandlite_version SET call=NULL WHERE id<=(SELECT max(id)-3 FROM sandlite_version)").unwrap();
+    drop(other);
+    let changes = open().versions().changes(None, &[]).unwrap();
+    assert_eq!(changes.paths().collect::<Vec<_>>(), ["/27", "/28", "/29"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use runtime::{Command, Host, Sandbox};
+use runtime::{Command, GitImport, Host, Sandbox};
 use serde_json::{Value, json};
 
 /// Files of a tree, each of some kilobytes.
@@ -144,6 +144,32 @@ pub static CASES: &[Case] = &[
         assert!(page.trim_end().ends_with("</html>"), "{what}");
         true
     }, makes: Some("new")),
+    case!("checkpoint", ["checkpoint", "named", "-m", "why"], |_, sandbox, _, what| {
+        let found = sandbox.versions().checkpoints().unwrap();
+        assert!(found.iter().any(|label| label.name == "start"), "{what}");
+        let Some(named) = found.iter().find(|label| label.name == "named") else { return false };
+        assert_eq!(named.message.as_deref(), Some("why"), "{what}");
+        assert_eq!(sandbox.at("named").unwrap().kv().keys("").unwrap().len(), 3, "{what}");
+        true
+    }),
+    case!("undo", ["undo", "4"], |_, sandbox, _, what| went_back(sandbox, &["/other"], what)),
+    case!("restore", ["restore", "start"], |_, sandbox, _, what| went_back(sandbox, &["/other", "/large"], what)),
+    case!("prune", ["prune", "--keep-runs", "2"], |_, sandbox, _, what| {
+        let versions = sandbox.versions().log(None, None, Some(100)).unwrap().len();
+        assert!(versions == 2 || versions > 5, "{what}: {versions} versions");
+        assert_eq!(sandbox.at("HEAD~1").unwrap().kv().keys("").unwrap().len(), 2, "{what}");
+        versions == 2
+    }),
+    case!("git export", ["git", "export", "--path", "/tree", "new"], |directory, sandbox, _, what| {
+        let path = directory.join("new");
+        if !path.exists() {
+            return false;
+        }
+        let copy = Sandbox::builder().host(sandbox.host()).open().unwrap();
+        let options = GitImport { reference: None, into: "/tree".to_owned(), depth: None };
+        copy.versions().git_import(&path, &options).unwrap();
+        tree(&copy, "/tree", what)
+    }, makes: Some("new")),
     case!("mcp", ["mcp"], |_, sandbox, answers, what| {
         let acknowledged = answers.iter().filter_map(|line| {
             let answer: Value = serde_json::from_str(line).unwrap();
@@ -214,6 +240,20 @@ fn copy(directory: &Path, sandbox: &Sandbox, what: &str) -> bool {
     true
 }
 
+/// Whether these files and all keys are gone again; either way, what was there before is a version.
+fn went_back(sandbox: &Sandbox, files: &[&str], what: &str) -> bool {
+    assert!(tree(sandbox, "/tree", what));
+    let keys = sandbox.kv().keys("").unwrap().len();
+    assert!(keys == 0 || keys == 3, "{what}: {keys} keys");
+    let done = keys == 0;
+    let left: Vec<bool> = files.iter().map(|path| sandbox.fs().exists(path).unwrap()).collect();
+    assert!(left.iter().all(|is_left| *is_left != done), "{what}: {left:?}");
+    let before = if done { sandbox.at("HEAD~1").unwrap() } else { sandbox.clone() };
+    assert_eq!(before.kv().keys("").unwrap().len(), 3, "{what}");
+    assert!(files.iter().all(|path| before.fs().exists(path).unwrap()), "{what}");
+    done
+}
+
 /// Builds a wheel inside the sandbox.
 const WHEEL: &str = r##"
 import base64, hashlib, zipfile
@@ -253,6 +293,7 @@ impl Template {
         }
         let sandbox = Sandbox::builder().host(host).database(path("a.db")).open().unwrap();
         sandbox.import_tree(path("tree"), "/tree").unwrap();
+        sandbox.versions().checkpoint("start", None).unwrap();
         sandbox.fs().write("/large", large()).unwrap();
         sandbox.fs().write("/other", "other").unwrap();
         for key in ["one", "two", "three"] {

@@ -98,6 +98,29 @@ fn only_selected_tools_are_offered() {
 }
 
 #[test]
+fn actions_for_programs_are_offered_by_name() {
+    let mut client = Client::start(&["--tools", "bash,checkpoint,checkpoints,prune_versions,apply"]);
+    let listed = client.request("tools/list", json!({}));
+    let names: Vec<&str> = listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["bash", "checkpoint", "apply", "checkpoints", "prune_versions"]);
+    client.data("bash", json!({ "command": "mkdir /out; echo one > /out/note" }));
+    client.data("checkpoint", json!({ "name": "first" }));
+    client.data("bash", json!({ "command": "echo two > /out/note" }));
+    assert_eq!(client.data("checkpoints", json!({}))["checkpoints"][0]["name"], "first");
+    let directory = tempfile::tempdir().unwrap();
+    let applied = client.data("apply", json!({ "directory": directory.path(), "path": "/out" }));
+    assert_eq!((&applied["is_applied"], &applied["files"][0]["path"]), (&json!(true), &json!("note")));
+    assert_eq!(std::fs::read(directory.path().join("note")).unwrap(), b"two\n");
+    assert_eq!(client.data("prune_versions", json!({ "keep_versions": 1 }))["checkpoints"], 1);
+    let error = client.call("prune_versions", json!({}));
+    assert!(text(&error).starts_with("error: missing limit"), "{}", text(&error));
+    // They are not offered otherwise.
+    let mut client = Client::start(&[]);
+    let error = client.refused("tools/call", json!({ "name": "apply", "arguments": { "directory": directory.path() } }));
+    assert_eq!(error["message"], "unknown tool `apply`");
+}
+
+#[test]
 fn an_unknown_tool_cannot_be_chosen() {
     let directory = tempfile::tempdir().unwrap();
     let output = sandlite(&["mcp", "--tools", "bash,rm"], directory.path()).output().unwrap();

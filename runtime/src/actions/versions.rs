@@ -209,6 +209,9 @@ pub struct Differences {
     /// The keys and sessions that differ, at most 1000; empty if only some paths were compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueDifference>,
+    /// Whether other keys may differ, because another program wrote to the file; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub values_unknown: bool,
     /// The differing lines, as a patch for `git apply`; truncated to 64 KB.
     pub patch: String,
     /// Whether something is omitted.
@@ -224,18 +227,19 @@ impl Differences {
         let files: Vec<Difference> = compared.differences.iter().take(PATHS).cloned().collect();
         let values: Vec<ValueDifference> = compared.values.iter().take(PATHS).cloned().collect();
         let truncated = is_long || total > files.len() || compared.values.len() > values.len();
-        Self { truncated, files, total, values, patch }
+        Self { truncated, files, total, values, values_unknown: compared.values_unknown, patch }
     }
 
     pub(super) fn render(&self) -> String {
-        if self.total == 0 && self.values.is_empty() {
+        if self.total == 0 && self.values.is_empty() && !self.values_unknown {
             return "no differences".to_owned();
         }
         let files = self.files.iter().map(|file| {
             let mark = file.kind.mark();
             format!("{mark} {}", file.path)
         });
-        let lines = files.chain(self.values.iter().map(ValueDifference::to_string));
+        let unknown = self.values_unknown.then(|| "? keys: another program wrote to the file".to_owned());
+        let lines = files.chain(self.values.iter().map(ValueDifference::to_string)).chain(unknown);
         let mut text = lines.collect::<Vec<_>>().join("\n");
         if !self.patch.is_empty() {
             text.push('\n');

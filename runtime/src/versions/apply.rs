@@ -21,6 +21,8 @@ use crate::{Cancel, Error};
 
 /// Maximum number of earlier applications whose result is known.
 const EARLIER: usize = 10;
+/// Maximum number of versions listed at once.
+const STEP_MAX: i64 = 4096;
 
 /// Selects the changes to apply to a host directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -149,14 +151,22 @@ impl Versions<'_> {
     // The initial content of a new sandbox has no run either.
     fn before_the_first_run(&self) -> Result<Version, Error> {
         let reader = self.reader()?;
-        let mut found = reader.version(self.oldest()?)?;
-        while let Ok(next) = reader.version(found.number + 1) {
-            if next.call.is_some() || next.kind == VersionKind::Outside {
-                break;
+        let (mut found, mut step) = (reader.version(self.oldest()?)?, 4_i64);
+        loop {
+            // Usually a few, but a hostile file can have a million versions without a run.
+            let page = reader.versions(found.number.checked_add(step + 1), usize::try_from(step).unwrap_or(1))?;
+            let later: Vec<Version> = page.into_iter().filter(|version| version.number > found.number).rev().collect();
+            if later.is_empty() {
+                return Ok(found);
             }
-            found = next;
+            for next in later {
+                if next.call.is_some() || next.kind == VersionKind::Outside || next.number != found.number.saturating_add(1) {
+                    return Ok(found);
+                }
+                found = next;
+            }
+            step = (step * 4).min(STEP_MAX);
         }
-        Ok(found)
     }
 
     /// Returns the number of the oldest existing version.

@@ -98,6 +98,8 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// The keys and sessions that differ, unless only some paths were compared.
     pub values: Vec<ValueDifference>,
+    /// Whether keys may differ that are not listed, because another program wrote to the file between the two versions.
+    pub values_unknown: bool,
     views: Option<(View<Reader>, View<Reader>)>,
 }
 
@@ -226,7 +228,7 @@ pub(super) fn compare(
 ) -> Result<Comparison, Error> {
     let (old, new) = (list(&from, paths, place, deadline)?, list(&to, paths, place, deadline)?);
     let differences = differences(&from, &old, &to, &new, place.trusts_stamps(), deadline)?;
-    Ok(Comparison { differences, values: Vec::new(), views: Some((from, to)) })
+    Ok(Comparison { differences, values: Vec::new(), values_unknown: false, views: Some((from, to)) })
 }
 
 fn differences<A: Rows, B: Rows>(
@@ -303,13 +305,13 @@ fn is_same<A: Rows, B: Rows>(from: &View<A>, old: &Side, to: &View<B>, new: &Sid
 impl Comparison {
     /// Returns no differences.
     pub(super) fn none() -> Self {
-        Self { differences: Vec::new(), values: Vec::new(), views: None }
+        Self { differences: Vec::new(), values: Vec::new(), values_unknown: false, views: None }
     }
 
-    /// Returns whether the two states are equal.
+    /// Returns whether the two states are known to be equal.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.differences.is_empty() && self.values.is_empty()
+        self.differences.is_empty() && self.values.is_empty() && !self.values_unknown
     }
 
     /// Returns the differing paths.
@@ -344,7 +346,7 @@ pub(super) fn make_equal(
     }
     let is_limited = !paths.is_empty() && matches!(place, Where::At(_));
     bring_all_back(now, then, &differences, &wanted, is_limited)?;
-    Ok(Comparison { differences, values: Vec::new(), views: None })
+    Ok(Comparison { differences, values: Vec::new(), values_unknown: false, views: None })
 }
 
 // Restores what differs, parents first. `is_limited`: directories above may differ, too.

@@ -86,6 +86,8 @@ impl Sandbox {
     pub fn events_after(&self, after: Option<i64>, path: Option<&str>) -> Result<EventPage, Error> {
         let reader = self.database.reader()?;
         let newest = reader.versions(None, 1)?.first().map_or(0, |version| version.number);
+        // A past sandbox knows nothing of later versions.
+        let newest = self.at.map_or(newest, |at| newest.min(at));
         let mut page = EventPage { events: Vec::new(), version: after.unwrap_or(0), more: false };
         let versions = ascending(&reader, page.version, newest)?;
         // Nothing is known about the time before the oldest version.
@@ -224,7 +226,7 @@ fn ascending(reader: &Reader, after: i64, newest: i64) -> Result<Vec<Version>, E
     let mut until = after.saturating_add(step);
     loop {
         let mut found = reader.versions(until.checked_add(1), PAGE)?;
-        found.retain(|version| version.number > after);
+        found.retain(|version| version.number > after && version.number <= newest);
         found.reverse();
         if !found.is_empty() || until >= newest {
             return Ok(found);

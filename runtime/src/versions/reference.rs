@@ -34,7 +34,7 @@ pub(super) fn resolve_until(reader: &Reader, reference: &str, last: Option<i64>)
     let (name, back) = match reference.rsplit_once('~') {
         None => (reference, 0),
         Some((name, "")) => (name, 1),
-        Some((name, back)) => (name, back.parse().map_err(|_| invalid(reference, "expected a number after `~`"))?),
+        Some((name, back)) => (name, digits(back).ok_or_else(|| invalid(reference, "expected a number after `~`"))?),
     };
     let found = named(reader, name, reference, last)?;
     if last.is_some_and(|last| found.number > last) {
@@ -43,12 +43,17 @@ pub(super) fn resolve_until(reader: &Reader, reference: &str, last: Option<i64>)
     if back == 0 {
         return Ok(found);
     }
-    let newest_first =
-        reader.versions(found.number.checked_add(1), usize::try_from(back).unwrap_or(usize::MAX).saturating_add(1))?;
-    match newest_first.into_iter().nth(usize::try_from(back).unwrap_or(usize::MAX)) {
-        Some(version) => Ok(version),
-        None => Err(invalid(reference, "not enough earlier versions; older ones may have been pruned")),
+    // Numbers of versions are consecutive.
+    match reader.version(found.number.saturating_sub(back)) {
+        Err(sqlite_fs::Error::NoVersion { .. }) => {
+            Err(invalid(reference, "not enough earlier versions; older ones may have been pruned"))
+        }
+        version => Ok(version?),
     }
+}
+
+fn digits(text: &str) -> Option<i64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 fn named(reader: &Reader, name: &str, reference: &str, last: Option<i64>) -> Result<Version, Error> {
@@ -68,7 +73,7 @@ fn named(reader: &Reader, name: &str, reference: &str, last: Option<i64>) -> Res
     if let Ok(run) = name.parse::<i64>() {
         return after_run(reader, run, reference);
     }
-    if let Some(label) = reader.labels()?.into_iter().find(|label| label.name == name) {
+    if let Some(label) = reader.label(name)? {
         return Ok(reader.version(label.version)?);
     }
     match name.strip_prefix('v').and_then(|number| number.parse().ok()) {

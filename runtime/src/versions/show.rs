@@ -46,7 +46,7 @@ impl Versions<'_> {
                 None => return Err(reference::invalid(reference, "unknown run")),
             },
             Err(_) => {
-                let version = reference::resolve(&reader, reference)?;
+                let version = reference::resolve_until(&reader, reference, self.sandbox.at)?;
                 let run = version.call.map(|call| self.sandbox.history_run(call)).transpose()?.flatten();
                 (run, Some(version))
             }

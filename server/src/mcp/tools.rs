@@ -35,17 +35,24 @@ fn on_skills() -> impl Iterator<Item = &'static Action<skills::actions::Context>
     skills::actions::actions().iter().filter(|action| action.audience == Audience::Models)
 }
 
-/// Returns every tool with its required permission.
+/// Returns the actions for programs, which are offered only by name: models rarely need them.
+fn for_programs() -> impl Iterator<Item = &'static Action<Context>> {
+    actions().iter().filter(|action| action.audience == Audience::Programs)
+}
+
+/// Returns every tool for models with its required permission.
 fn rights() -> impl Iterator<Item = (Permission, &'static str)> {
     let in_sandboxes = in_sandboxes().map(|action| (action.permission, action.name));
     let own = snapshots::ACTIONS.iter().map(|action| (action.permission, action.name));
     in_sandboxes.chain(own).chain(on_skills().map(|action| (action.permission, action.name)))
 }
 
-/// Returns the tools with these names, in the order of the table; every tool if no names are given.
+/// Returns the tools with these names, in the order of the table, with actions for programs last; every tool for models if no
+/// names are given.
 pub(super) fn chosen(names: Option<&[String]>, has_skills: bool) -> Result<Vec<Tool>, Error> {
-    if let Some(unknown) = names.into_iter().flatten().find(|name| !rights().any(|(_, known)| known == *name)) {
-        let known = rights().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
+    let selectable = || rights().map(|(_, name)| name).chain(for_programs().map(|action| action.name));
+    if let Some(unknown) = names.into_iter().flatten().find(|name| !selectable().any(|known| known == *name)) {
+        let known = selectable().collect::<Vec<_>>().join(", ");
         return Err(Error::UnknownTool { name: quoted(unknown), known });
     }
     let is_chosen = |name: &str| names.is_none_or(|names| names.iter().any(|chosen| chosen == name));
@@ -54,7 +61,9 @@ pub(super) fn chosen(names: Option<&[String]>, has_skills: bool) -> Result<Vec<T
     let in_sandboxes = in_sandboxes().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
     let own = snapshots::ACTIONS.iter().filter(|action| is_chosen(action.name)).map(|action| tool(action, makes_sandboxes));
     let on_skills = on_skills().filter(|action| has_skills && is_chosen(action.name)).map(|action| tool(action, false));
-    Ok(in_sandboxes.chain(own).chain(on_skills).collect())
+    let for_programs = for_programs().filter(|action| names.is_some() && is_chosen(action.name));
+    let for_programs = for_programs.map(|action| tool(action, makes_sandboxes));
+    Ok(in_sandboxes.chain(own).chain(on_skills).chain(for_programs).collect())
 }
 
 /// The prefix of the name of a skill's tool.

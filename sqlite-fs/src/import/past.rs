@@ -297,7 +297,7 @@ fn take_labels(connection: &Connection, source: &Source, range: Range) -> Result
         return Ok(());
     }
     let mut statement = source.connection.prepare("SELECT name, version, message, time_ns FROM sandlite_label NOT INDEXED")?;
-    let mut rows = statement.query([])?;
+    let (mut rows, mut bytes) = (statement.query([])?, 0_u64);
     while let Some(row) = rows.next()? {
         let (name, version) = (text(row, 0, LABEL)?, integer(row, 1, LABEL)?);
         let message = match row.get_ref(2)? {
@@ -306,6 +306,10 @@ fn take_labels(connection: &Connection, source: &Source, range: Range) -> Result
         };
         if !(range.oldest..=range.newest).contains(&version) || !past::is_label(&name, message.as_deref()) {
             return Err(refused(LABEL, format!("{:?}", name.chars().take(64).collect::<String>())));
+        }
+        bytes = bytes.saturating_add(past::label_bytes(&name, message.as_deref()));
+        if bytes > past::LABELS_BYTES {
+            return Err(refused("quota", "too many checkpoints"));
         }
         connection.execute_batch(&past::making(past::LABELS))?;
         connection

@@ -1,7 +1,8 @@
-//! The list of versions: its first row, one more for each commit, labels for some, and pruning of the oldest.
+//! The list of versions: its first row, one more for each commit, and pruning of the oldest.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::labels::remove_labels;
 use super::{Head, LABELS, Table, Tables, first_id};
 use crate::database::Database;
 use crate::error::{Error, Fault, FsError, damaged};
@@ -15,9 +16,6 @@ use crate::transaction::Transaction;
 const ROWS_PER_COMMIT: u64 = 4096;
 /// Amount pruned beyond the need, so that not every commit has to prune: at most this much, and a sixteenth of the budget.
 const SLACK_BYTES: u64 = 1 << 20;
-/// Maximum length of a label, and of its message.
-const LABEL_MAX: usize = 255;
-const MESSAGE_MAX: usize = 64 << 10;
 
 /// The creator of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,19 +46,6 @@ pub struct Version {
     pub digest: Option<String>,
     /// Its labels.
     pub labels: Vec<String>,
-}
-
-/// A name for a version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// The name.
-    pub name: String,
-    /// The number of the version.
-    pub version: i64,
-    /// The message.
-    pub message: Option<String>,
-    /// When it was created, in nanoseconds since 1970.
-    pub time: i64,
 }
 
 /// The part of the past to keep. All given limits apply; the newest version always remains.
@@ -191,14 +176,6 @@ fn remove_all_but(connection: &Connection, newest: i64) -> rusqlite::Result<()> 
     connection.prepare_cached("DELETE FROM sandlite_version WHERE id<?1")?.execute([newest])?;
     super::digest::forget(connection)?;
     remove_labels(connection, newest)
-}
-
-/// Removes the labels of versions below one.
-fn remove_labels(connection: &Connection, below: i64) -> rusqlite::Result<()> {
-    if rows::has_table(connection, LABELS)? {
-        connection.prepare_cached("DELETE FROM sandlite_label WHERE version<?1")?.execute([below])?;
-    }
-    Ok(())
 }
 
 impl Store {
@@ -371,17 +348,6 @@ pub(crate) fn list(connection: &Connection, before: Option<i64>, limit: usize) -
     Ok(versions)
 }
 
-fn labels(connection: &Connection) -> rusqlite::Result<Vec<Label>> {
-    if !rows::has_table(connection, LABELS)? {
-        return Ok(Vec::new());
-    }
-    let mut statement =
-        connection.prepare_cached("SELECT name, version, message, time_ns FROM sandlite_label ORDER BY version DESC, name")?;
-    let found = statement
-        .query_map([], |row| Ok(Label { name: row.get(0)?, version: row.get(1)?, message: row.get(2)?, time: row.get(3)? }))?;
-    found.collect()
-}
-
 impl Reader {
     /// Returns versions before a number, newest first: the last one of a page is the start of the next page.
     pub fn versions(&self, before: Option<i64>, limit: usize) -> Result<Vec<Version>, Error> {
@@ -422,11 +388,6 @@ impl Reader {
         })?;
         number.map(|number| self.version(number)).transpose()
     }
-
-    /// Returns all labels, those of the newest versions first.
-    pub fn labels(&self) -> Result<Vec<Label>, Error> {
-        Ok(self.rows(|connection| Ok(labels(connection)?))?)
-    }
 }
 
 impl Database {
@@ -453,32 +414,6 @@ impl Database {
 }
 
 impl Transaction {
-    /// Adds a label to a version. The running transaction's own is not a version yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::NoVersion`] if the version does not exist, and [`Error::Invalid`] if the label exists, is empty, a number
-    /// or too long.
-    pub fn label(&self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
-        self.with(|store| store.label(name, version, message))
-    }
-
-    /// Removes a label, and returns whether it existed.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Interrupted`] if the transaction was interrupted.
-    pub fn remove_label(&self, name: &str) -> Result<bool, Error> {
-        self.with(|store| {
-            Ok(store.run(|store| {
-                if !rows::has_table(&store.connection, LABELS)? {
-                    return Ok(false);
-                }
-                Ok(store.connection.prepare_cached("DELETE FROM sandlite_label WHERE name=?1")?.execute([name])? > 0)
-            })?)
-        })
-    }
-
     /// Returns the newest committed version; the running transaction comes after it.
     ///
     /// # Errors
@@ -496,50 +431,6 @@ impl Transaction {
     pub fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
         self.with(|store| Ok(store.run(|store| Ok(prune_versions(&store.connection, keep)?))?))
     }
-}
-
-impl Store {
-    fn label(&mut self, name: &str, version: i64, message: Option<&str>) -> Result<(), Error> {
-        let invalid = |reason: &str| Error::Invalid { what: "checkpoint name", reason: reason.to_owned() };
-        refuse_label(name, message).map_err(invalid)?;
-        let now = self.now();
-        let problem = self.run(|store| {
-            if !store.connection.prepare_cached("SELECT 1 FROM sandlite_version WHERE id=?1")?.exists([version])? {
-                return Ok(Some(super::at::none(&store.connection, version)?));
-            }
-            if !rows::has_table(&store.connection, LABELS)? {
-                store.connection.execute_batch(&super::making(LABELS))?;
-            }
-            if store.connection.prepare_cached("SELECT 1 FROM sandlite_label WHERE name=?1")?.exists([name])? {
-                return Ok(Some(invalid(&format!("`{name}` already exists"))));
-            }
-            store
-                .connection
-                .prepare_cached("INSERT INTO sandlite_label (name, version, message, time_ns) VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![name, version, message, now])?;
-            Ok(None)
-        })?;
-        problem.map_or(Ok(()), Err)
-    }
-}
-
-/// Returns the reason a text is not a valid label.
-fn refuse_label(name: &str, message: Option<&str>) -> Result<(), &'static str> {
-    if name.is_empty() || name.len() > LABEL_MAX || name.chars().any(char::is_control) {
-        return Err("expected 1 to 255 printable bytes");
-    }
-    if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a number already denotes a version");
-    }
-    if message.is_some_and(|message| message.len() > MESSAGE_MAX) {
-        return Err("the message is longer than 64 KB");
-    }
-    Ok(())
-}
-
-/// Returns whether a text is a valid label.
-pub(crate) fn is_label(name: &str, message: Option<&str>) -> bool {
-    refuse_label(name, message).is_ok()
 }
 
 fn prune_versions(connection: &Connection, keep: &Keep) -> rusqlite::Result<Pruned> {

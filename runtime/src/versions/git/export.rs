@@ -8,7 +8,7 @@ use git::{
     Id, Kind, Mode, NewRepository, PackWriter, Packed, Reference, Tag, encode_tree, is_dot_git, is_dot_gitmodules, reference_name,
 };
 use sqlite_fs::path::{Last, Tree as _};
-use sqlite_fs::{ChangeKind, FileType, FsError, Reader, Step, Version, VersionKind, Volume as _};
+use sqlite_fs::{ChangeKind, FileType, FsError, Label, Reader, Step, Version, VersionKind, Volume as _};
 
 use super::{describe, is_imported, settle, signature};
 use crate::versions::compare::is_at_or_below;
@@ -159,6 +159,7 @@ struct Export<'a> {
     reader: Reader,
     top: String,
     checkpoints: bool,
+    labels: BTreeMap<String, Label>,
     pack: PackWriter,
     root: Directory,
     /// The last commit and its tree.
@@ -263,6 +264,7 @@ impl Versions<'_> {
             reader: self.reader()?,
             top,
             checkpoints,
+            labels: self.checkpoints()?.into_iter().map(|label| (label.name.clone(), label)).collect(),
             pack,
             root: Directory::default(),
             head: None,
@@ -336,7 +338,7 @@ impl Export<'_> {
         if let Some(tree) = tree {
             let logged = LoggedVersion { version, run };
             let described = match self.checkpoints {
-                true => settle(&logged, self.said(&labels)?),
+                true => settle(&logged, self.said(&labels)),
                 false => describe(&logged, is_first),
             };
             let commit = git::Commit {
@@ -354,31 +356,30 @@ impl Export<'_> {
     }
 
     // The message and the time of the newest checkpoint with one of these names.
-    fn said(&self, labels: &[String]) -> Result<Option<(String, i64)>, Error> {
-        let named = self.versions.checkpoints()?.into_iter().filter(|known| labels.contains(&known.name));
-        let newest = named.max_by_key(|known| known.time);
-        Ok(newest.map(|known| {
-            (known.message.filter(|text| !text.trim().is_empty()).unwrap_or(known.name), known.time / 1_000_000_000)
-        }))
+    fn said(&self, labels: &[String]) -> Option<(String, i64)> {
+        let newest = labels.iter().filter_map(|name| self.labels.get(name)).max_by_key(|known| known.time)?;
+        let message = newest.message.clone().filter(|text| !text.trim().is_empty());
+        Some((message.unwrap_or_else(|| newest.name.clone()), newest.time / 1_000_000_000))
     }
 
     fn tag(&mut self, labels: &[String]) -> Result<(), Error> {
         let Some((commit, _)) = self.head else { return Ok(()) };
+        let is_below = |path: &str, top: &str| path.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'));
         for label in labels {
             let base = reference_name(label);
             let is_taken = |name: &str| {
                 self.tags.iter().any(|known| {
                     let known = known.name.trim_start_matches("refs/tags/");
                     // A name cannot also be a directory.
-                    known == name || known.starts_with(&format!("{name}/")) || name.starts_with(&format!("{known}/"))
+                    known == name || is_below(known, name) || is_below(name, known)
                 })
             };
             // A number at the end does not help a name below that of another tag.
             let flat = base.replace('/', "-");
             let numbered = (2..).map(|n| format!("{flat}-{n}"));
             let name = [base, flat.clone()].into_iter().chain(numbered).find(|name| !is_taken(name)).unwrap_or_default();
-            let known = self.versions.checkpoints()?.into_iter().find(|known| known.name == *label);
-            let message = known.as_ref().and_then(|known| known.message.clone()).filter(|message| !message.trim().is_empty());
+            let known = self.labels.get(label);
+            let message = known.and_then(|known| known.message.clone()).filter(|message| !message.trim().is_empty());
             let (id, peeled) = match message {
                 Some(message) => {
                     let tagger = signature(known.map_or(0, |known| known.time / 1_000_000_000));

@@ -659,7 +659,8 @@ def unmount(box: _native.Sandbox, path: str) -> Call[bool]:
 def _diff(answer: Any) -> Diff:
     files = [_results.Difference(**file) for file in answer["files"]]
     values = [_results.ValueDifference(**value) for value in answer.get("values", [])]
-    return _results.Diff(files, answer["total"], answer["patch"], answer["truncated"], values)
+    unknown = answer.get("values_unknown", False)
+    return _results.Diff(files, answer["total"], answer["patch"], answer["truncated"], values, unknown)
 
 
 def checkpoint(box: _native.Sandbox, name: str, message: Optional[str]) -> Call[Checkpoint]:

@@ -473,9 +473,11 @@ class Diff:
     truncated: bool
     #: The keys and sessions that differ, unless only some paths were compared.
     values: list[ValueDifference] = field(default_factory=list)
+    #: Whether other keys may differ, because another program wrote to the file.
+    values_unknown: bool = False
 
     def __bool__(self) -> bool:
-        return self.total > 0 or bool(self.values)
+        return self.total > 0 or bool(self.values) or self.values_unknown
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::Service;
 use super::super::sandboxes::Named;
-use super::{Place, SKILL_PREFIX, in_sandboxes, on_skills, snapshots};
+use super::{Place, SKILL_PREFIX, for_programs, in_sandboxes, on_skills, snapshots};
 use crate::serve::admission::{REST, Turn, Watch};
 
 /// The interval of progress notifications.
@@ -100,7 +100,7 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     let mut cancel = KillOnDrop(place.cancel());
     let held = Arc::clone(&named);
     let own = snapshots::ACTIONS.iter().find(|own| own.name == name);
-    let work = match (in_sandboxes().find(|action| action.name == name), own, service.skills()) {
+    let work = match (in_sandboxes().chain(for_programs()).find(|action| action.name == name), own, service.skills()) {
         (Some(action), ..) => Work::new(action, place, held, arguments),
         (None, Some(own), _) => Work::new(own, Place { service: service.clone(), named: Arc::clone(&named) }, held, arguments),
         (None, None, Some(skills)) => {
