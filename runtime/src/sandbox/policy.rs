@@ -102,12 +102,16 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the path is not absolute.
+    /// Returns [`Error::Invalid`] if the path is not absolute, or if this handle was derived from another one and does not see the
+    /// whole sandbox: a hook receives every change and every content.
     pub fn on_commit(
         &self,
         path: &str,
         hook: impl Fn(&Commit<'_>) -> Result<(), String> + Send + Sync + 'static,
     ) -> Result<(), Error> {
+        if self.scope.binding.owner().is_err() {
+            self.refuse_in_part("add a hook")?;
+        }
         self.recorder.hooks().add(path, Arc::new(hook))
     }
 

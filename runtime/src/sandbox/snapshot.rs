@@ -197,7 +197,8 @@ impl Sandbox {
             Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
         fork.scope.mounts = mount::for_another(&fork.scope.mounts);
         fork.scope.patience = Patience::of_sandbox(fork.limits.wall.0);
-        let fork = Self { recorder: fork.recorder.bound_by(&self.scope.binding), ..fork };
+        fork.scope.binding = self.scope.binding.of_copy();
+        let fork = Self { recorder: fork.recorder.bound_by(&fork.scope.binding), ..fork };
         if let Some(version) = self.at {
             fork.unbound().versions().restore(&format!("v{version}"), &[])?;
         }

@@ -52,6 +52,12 @@ impl Binding {
         Ok(binding)
     }
 
+    /// Returns the same for a copy of the sandbox, whose stored policy changes independently from now on.
+    pub(crate) fn of_copy(&self) -> Self {
+        let stored = Stored { policy: RwLock::new(self.stored()), generation: AtomicU64::new(0) };
+        Self { stored: Arc::new(stored), compiled: Arc::default(), ..self.clone() }
+    }
+
     /// Returns the same without restrictions, for the owner.
     pub(crate) fn of_owner(&self) -> Self {
         Self { is_owner: true, compiled: Arc::default(), ..self.clone() }

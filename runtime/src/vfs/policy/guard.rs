@@ -149,12 +149,12 @@ impl<R: Rows> View<R> {
         let state = table.state(above).ok_or(FsError::Damaged)?;
         let Found { mut class, is_passage } = guard.rules.at(&state, name);
         let Some((node, kind)) = node else { return Ok(Some(Known { class, state: above })) };
-        if let (true, FileType::File, Node::Row(ino)) = (guard.has_links, kind, node) {
+        let is_directory = kind == FileType::Directory;
+        if let (true, false, Node::Row(ino)) = (guard.has_links, is_directory, node) {
             drop(table);
             class = self.of_linked(guard, ino, class)?;
             table = guard.table();
         }
-        let is_directory = kind == FileType::Directory;
         if class.access == Access::Hidden {
             if !(is_directory && is_passage) {
                 return Ok(None);
@@ -254,13 +254,13 @@ impl<R: Rows> View<R> {
                             let below = guard.rules.prepared(&guard.rules.enter(&state, &entry.name));
                             open.push((entry.ino, below, is_hidden, depth + 1));
                         }
-                        FileType::File => {
+                        // Links and named pipes can have several names, too.
+                        _ => {
                             found
                                 .entry(entry.ino)
                                 .and_modify(|(known, is_linked)| (*known, *is_linked) = (known.meet(class), true))
                                 .or_insert((class, false));
                         }
-                        _ => {}
                     }
                 }
             }
@@ -298,14 +298,46 @@ impl<R: Rows> View<R> {
                 continue;
             }
             let Found { mut class, is_passage } = guard.rules.at(&state, &entry.name);
-            if guard.has_links && entry.kind == FileType::File && class.access != Access::Hidden && self.is_row(entry.ino) {
+            let is_directory = entry.kind == FileType::Directory;
+            if guard.has_links && !is_directory && class.access != Access::Hidden && self.is_row(entry.ino) {
                 class = self.of_linked(guard, entry.ino, class)?;
             }
-            if class.access != Access::Hidden || (is_passage && entry.kind == FileType::Directory) {
+            if class.access != Access::Hidden || (is_passage && is_directory) {
                 seen.push(entry);
             }
         }
         Ok(seen)
+    }
+
+    // Whether a row has this name in a directory, although this view may not see it.
+    fn is_taken(&self, dir: Node, name: &str) -> bool {
+        matches!(self.current(dir), Node::Row(ino) if self.rows.lookup(ino, name).is_ok())
+    }
+
+    // Checks whether everything visible below a directory may be moved with it. This is examined only if a rule could forbid it.
+    fn allow_moved(&self, guard: &Guard, dir: Node, below: &State) -> Result<(), FsError> {
+        if !guard.rules.keeps_below(below) {
+            return Ok(());
+        }
+        let (mut bounds, mut open) = (Bounds::default(), vec![(dir, 0)]);
+        self.enter(&mut bounds, dir, 0)?;
+        while let Some((dir, depth)) = open.pop() {
+            let mut cookie = 0;
+            loop {
+                let entries = self.readdir(dir, cookie, STEP)?;
+                let Some(last) = entries.last() else { break };
+                cookie = last.cookie;
+                for entry in &entries {
+                    let node = self.child(dir, entry)?;
+                    self.allow(node, Operation::Displace)?;
+                    if entry.kind == FileType::Directory {
+                        self.enter(&mut bounds, node, depth + 1)?;
+                        open.push((node, depth + 1));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks an operation on a node, using only the rules.
@@ -352,7 +384,7 @@ impl View<Transaction> {
     }
 
     /// Checks whether something may be moved. It may not be moved to a place with other rules: neither itself nor, if it is a
-    /// directory, anything that could be below it.
+    /// directory, anything that could be below it. Nor may a directory with something in it that has to stay where it is.
     pub(in crate::vfs) fn allow_rename(
         &self,
         (from, old_name): (&Resolved<Node>, &str),
@@ -363,11 +395,16 @@ impl View<Transaction> {
         self.allow(node, Operation::Displace)?;
         let target = self.class_at(to.parent, new_name)?;
         decide(self.principal, Place { access: target.access, ..Place::FREE }, Operation::Replace)?;
-        if let Some((replaced, kind)) = to.node {
-            self.allow(replaced, Operation::Displace)?;
-            if kind == FileType::Directory {
-                self.allow_emptied(replaced)?;
+        match to.node {
+            Some((replaced, kind)) => {
+                self.allow(replaced, Operation::Displace)?;
+                if kind == FileType::Directory {
+                    self.allow_emptied(replaced)?;
+                }
             }
+            // A file that another of its names hides: it stays, and is not disclosed.
+            None if self.is_taken(to.parent, new_name) => return Err(FsError::Access),
+            None => {}
         }
         let is_same = if kind == FileType::Directory {
             let state = |dir: Node, name: &str| -> Result<State, FsError> {
@@ -376,7 +413,11 @@ impl View<Transaction> {
                 Ok(guard.rules.enter(&state, name))
             };
             let (old, new) = (state(from.parent, old_name)?, state(to.parent, new_name)?);
-            self.class_at(from.parent, old_name)? == target && guard.rules.is_same_below(&old, &new)
+            let is_same = self.class_at(from.parent, old_name)? == target && guard.rules.is_same_below(&old, &new);
+            if is_same {
+                self.allow_moved(guard, node, &old)?;
+            }
+            is_same
         } else {
             self.class_of(node)? == target
         };

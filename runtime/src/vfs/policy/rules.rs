@@ -389,6 +389,13 @@ impl Rules {
         one == other || (are_over && self.class(&one.inherited) == self.class(&other.inherited))
     }
 
+    /// Returns whether something below a directory may have to stay where it is: what is read-only or can only grow.
+    pub(crate) fn keeps_below(&self, state: &State) -> bool {
+        let keeps = |access: Access| matches!(access, Access::Read | Access::Append);
+        let is_next = |&(number, _): &(u16, u16)| self.rule(number).and_then(|rule| rule.access).is_some_and(keeps);
+        keeps(self.class(&state.inherited).access) || state.active.iter().any(is_next)
+    }
+
     // Adds a rule that has come to a component. `**` also matches no name at all, unless nothing follows it.
     fn activate(&self, active: &mut Vec<(u16, u16)>, number: u16, mut position: u16) {
         loop {
