@@ -81,6 +81,29 @@ fn the_stored_policy_of_a_fork_is_its_own() {
     assert!(sandbox.fs().write("/secret/key", "new").is_err());
 }
 
+// T-POL-08, T-REL-04.
+#[test]
+fn a_policy_that_another_process_stores_takes_effect_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || builder().database(directory.path().join("a.db")).open().unwrap();
+    // Two handles in one process are as far apart as two processes.
+    let (one, other) = (open(), open());
+    one.fs().write("/secret/key", "k3y").unwrap();
+    let view = one.view("ann", [""; 0]).unwrap();
+    let hidden = || Some(rules(&[("/secret", "hidden")]));
+    other.set_policy(hidden()).unwrap();
+    assert!(!one.fs().exists("/secret/key").unwrap() && !view.fs().exists("/secret/key").unwrap());
+    assert_eq!((one.policy(), one.owner().unwrap().fs().exists("/secret/key").unwrap()), (hidden(), true));
+    other.set_policy(None).unwrap();
+    // The first that notices is a command.
+    assert_eq!(one.bash("cat /secret/key").unwrap().stdout, b"k3y");
+    other.set_policy(hidden()).unwrap();
+    assert_eq!(one.bash("cat /secret/key").unwrap().stdout, b"");
+    assert!(one.info().is_err(), "a handle that does not see everything");
+    one.set_policy(Some(rules(&[("/secret", "read")]))).unwrap();
+    assert!(one.fs().exists("/secret/key").unwrap() && one.fs().write("/secret/key", "new").is_err());
+}
+
 // T-POL-07: a digest covers hidden content, so it would confirm a guess.
 #[test]
 fn a_view_of_a_part_receives_no_digest_of_the_whole() {

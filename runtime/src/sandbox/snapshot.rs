@@ -8,6 +8,7 @@ use sqlite_fs::{Compat, Counts, Export, Usage, Violation};
 use super::Sandbox;
 use super::builder::options;
 use super::mount;
+use super::policy;
 use crate::Error;
 use crate::clock;
 use crate::history::{Recorder, TURN};
@@ -197,7 +198,8 @@ impl Sandbox {
             Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
         fork.scope.mounts = mount::for_another(&fork.scope.mounts);
         fork.scope.patience = Patience::of_sandbox(fork.limits.wall.0);
-        fork.scope.binding = self.scope.binding.of_copy();
+        // Its stored policy changes independently from now on.
+        fork.scope.binding = self.scope.binding.stored_in(&fork.database, fork.database.visits(), policy::stored);
         let fork = Self { recorder: fork.recorder.bound_by(&fork.scope.binding), ..fork };
         if let Some(version) = self.at {
             fork.unbound().versions().restore(&format!("v{version}"), &[])?;
