@@ -208,10 +208,10 @@ impl Sandbox {
     }
 
     /// Returns notes on omitted and changed data of the imported snapshot ([`Builder::import`](crate::Builder::import)). They
-    /// quote names of the snapshot.
+    /// quote names of the snapshot, so a handle that does not see the whole sandbox receives none.
     #[must_use]
     pub fn import_notes(&self) -> &[String] {
-        &self.import_notes
+        if self.scope.binding.is_partial() { &[] } else { &self.import_notes }
     }
 
     /// Writes a compact copy of the sandbox to a new file, without secret keys.
