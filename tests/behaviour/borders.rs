@@ -2,7 +2,7 @@
 //! view could compute or have called.
 
 use runtime::actions::{Context, actions};
-use runtime::{Builder, Error, Policy, Sandbox};
+use runtime::{Builder, Error, Policy, Sandbox, Side};
 use serde_json::json;
 
 use super::host;
@@ -64,6 +64,44 @@ fn a_directory_stays_where_it_is_with_a_file_that_has_to() {
     let bound = owner.with_policy(rules(&[("/work/**/audit.log", "hidden")])).unwrap();
     bound.fs().rename("/work/d", "/work/e").unwrap();
     assert_eq!(owner.fs().read("/work/e/deep/audit.log").unwrap(), b"first\n");
+}
+
+// T-POL-01, T-POL-02: an update replaces files below the view.
+#[test]
+fn an_update_replaces_nothing_that_has_to_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("base.db");
+    let put = |text: &str| builder().database(&base).open().unwrap().fs().write("/work/log", text).unwrap();
+    put("base\n");
+    let owner = builder().base(&base).open().unwrap();
+    owner.fs().append("/work/log", "own\n").unwrap();
+    put("newer\n");
+    let update = |rule| owner.with_policy(rules(&[rule])).unwrap().update("/", None, Some(Side::Theirs));
+    assert!(matches!(update(("/work/log", "append")), Err(Error::Invalid(_))));
+    assert!(matches!(update(("/work", "read")), Err(Error::Invalid(_))));
+    assert_eq!(owner.fs().read("/work/log").unwrap(), b"base\nown\n");
+    update(("/work", "write")).unwrap();
+    assert_eq!(owner.fs().read("/work/log").unwrap(), b"newer\n");
+}
+
+// T-POL-01, T-POL-02, T-POL-03.
+#[test]
+fn links_are_read_and_space_is_allocated_as_the_rule_allows() {
+    for (access, is_read, is_extended) in
+        [("write", true, true), ("append", true, false), ("read", true, false), ("hidden", false, false)]
+    {
+        let owner = builder().file("/zone/f", "one\n").open().unwrap();
+        owner.fs().symlink("f", "/zone/link").unwrap();
+        let bound = owner.with_policy(rules(&[("/zone", access)])).unwrap();
+        assert_eq!(bound.fs().read_link("/zone/link").is_ok(), is_read, "{access}");
+        assert_eq!(bound.bash("readlink /zone/link").unwrap().stdout == b"f\n", is_read, "{access}");
+        assert_eq!(bound.bash("fallocate -l 99 /zone/f").unwrap().status.success(), is_extended, "{access}");
+        assert_eq!(owner.fs().read("/zone/f").unwrap().len(), if is_extended { 99 } else { 4 }, "{access}");
+        // A link has times and an owner of its own.
+        for script in ["touch -h -d @5 /zone/link", "chown -h 1000 /zone/link"] {
+            assert_eq!(bound.bash(script).unwrap().status.success(), access == "write", "{script} under {access}");
+        }
+    }
 }
 
 // T-POL-08.

@@ -212,6 +212,12 @@ impl Binding {
         rules.map_or(true, |rules| rules.is_some_and(|rules| rules.of_path(path).access == presets::Access::Hidden))
     }
 
+    /// Returns whether the rules may keep something at a path or below it from being changed.
+    pub(crate) fn keeps(&self, path: &str) -> bool {
+        let rules = self.rules();
+        rules.map_or(true, |rules| rules.is_some_and(|rules| rules.keeps(path)))
+    }
+
     /// Returns the author mark for the history; `None` for an unrestricted handle.
     pub(crate) fn mark(&self) -> Option<Value> {
         match (&self.viewer, self.is_partial()) {
