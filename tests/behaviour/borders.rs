@@ -1,8 +1,10 @@
 //! Rules hold at their borders, too: for other names of a file, for directories that move, for copies of a sandbox, and for what a
 //! view could compute or have called.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use runtime::actions::{Context, actions};
-use runtime::{Builder, Error, Policy, Sandbox, Side};
+use runtime::{Builder, Content, Error, Policy, Preset, ProvidedNode, Provider, Sandbox, Side};
 use serde_json::json;
 
 use super::host;
@@ -102,6 +104,35 @@ fn links_are_read_and_space_is_allocated_as_the_rule_allows() {
             assert_eq!(bound.bash(script).unwrap().status.success(), access == "write", "{script} under {access}");
         }
     }
+}
+
+#[test]
+fn rules_hold_in_a_base_with_more_files_than_are_remembered() {
+    let directory = tempfile::tempdir().unwrap();
+    let base = directory.path().join("base.db");
+    let permissive = || builder().preset(Preset::Permissive);
+    let files = (0..66_000).map(|number| (format!("/many/{number}"), Content::from(Vec::new())));
+    permissive().database(&base).open().unwrap().fs().write_all(files.collect()).unwrap();
+    let bound = permissive().base(&base).open().unwrap().with_policy(rules(&[("/many/7", "hidden")])).unwrap();
+    // The directory itself, and all but one.
+    assert_eq!(bound.fs().walk("/many").unwrap().len(), 66_000);
+}
+
+// T-POL-03.
+#[test]
+fn a_file_that_its_source_replaces_by_a_directory_is_under_the_rules_of_the_directory() {
+    let calls = AtomicUsize::new(0);
+    // It is called again when the directory is listed.
+    let provider = Provider::directory(move |_| {
+        let below = || ["secret", "other"].map(|name| (name, ProvidedNode::file(name)));
+        let is_first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+        let node = if is_first { ProvidedNode::file("a file ") } else { ProvidedNode::directory(below()) };
+        Ok(ProvidedNode::directory([("x", node)]))
+    });
+    let owner = builder().dynamic("/srv", provider).open().unwrap();
+    let bound = owner.with_policy(rules(&[("/srv/x/secret", "hidden")])).unwrap();
+    let output = bound.bash("cat /srv/x; ls /srv; cat /srv/x/secret /srv/x/other").unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "a file x\nother", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 // T-POL-08.

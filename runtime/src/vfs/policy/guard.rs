@@ -30,6 +30,7 @@ const ROOT_STATE: StateId = 0;
 #[derive(Clone, Copy, Debug)]
 struct Known {
     class: Class,
+    is_directory: bool,
     /// Of a directory.
     state: StateId,
 }
@@ -84,7 +85,7 @@ impl Guard {
     /// Creates the rules of a view on these rows.
     pub(crate) fn new<R: Rows>(rules: Arc<Rules>, rows: &R) -> Result<Self, FsError> {
         let mut table = Table { states: vec![Arc::clone(rules.root())], ..Table::default() };
-        table.nodes.insert(ROOT_NODE, Known { class: Class::FREE, state: ROOT_STATE });
+        table.nodes.insert(ROOT_NODE, Known { class: Class::FREE, is_directory: true, state: ROOT_STATE });
         let has_links = rules.has_paths() && rows.has_links()?;
         Ok(Self { rules, has_links, table: Mutex::new(table) })
     }
@@ -132,8 +133,9 @@ impl<R: Rows> View<R> {
         if found.0 == ALIAS_NODE {
             return Ok(found);
         }
-        // A node keeps its class, because operations that would change it are rejected.
-        if guard.table().nodes.contains_key(&found.0) {
+        // A node keeps its class, because operations that would change it are rejected. A source can replace a file by a directory.
+        let is_directory = found.1 == FileType::Directory;
+        if guard.table().nodes.get(&found.0).is_some_and(|known| known.is_directory == is_directory) {
             return Ok(found);
         }
         match self.known_at(guard, dir, name, Some(found))? {
@@ -148,7 +150,9 @@ impl<R: Rows> View<R> {
         let mut table = guard.table();
         let state = table.state(above).ok_or(FsError::Damaged)?;
         let Found { mut class, is_passage } = guard.rules.at(&state, name);
-        let Some((node, kind)) = node else { return Ok(Some(Known { class, state: above })) };
+        let Some((node, kind)) = node else {
+            return Ok(Some(Known { class, is_directory: false, state: above }));
+        };
         let is_directory = kind == FileType::Directory;
         if let (true, false, Node::Row(ino)) = (guard.has_links, is_directory, node) {
             drop(table);
@@ -162,7 +166,7 @@ impl<R: Rows> View<R> {
             class.access = Access::Read;
         }
         let below = if is_directory { table.intern(&guard.rules, guard.rules.enter(&state, name)) } else { ROOT_STATE };
-        let known = Known { class, state: below };
+        let known = Known { class, is_directory, state: below };
         table.remember(node, known);
         Ok(Some(known))
     }
@@ -192,7 +196,8 @@ impl<R: Rows> View<R> {
     fn path_of(&self, node: Node) -> Result<(Node, String), FsError> {
         match node {
             Node::Host(id) => match self.mounts()?.place(id)? {
-                Some((parent, name)) => Ok((Node::Host(parent), name.to_string())),
+                // The root of an overlay is a row.
+                Some((parent, name)) => Ok((self.current(Node::Host(parent)), name.to_string())),
                 None => {
                     let path = self.mounts()?.point(id)?.path.clone();
                     let (above, name) = path.rsplit_once('/').ok_or(FsError::NoEntry)?;
