@@ -377,15 +377,11 @@ impl Database {
         self.shared.options.path.as_deref()
     }
 
-    /// Returns a number that changes whenever this handle notices commits of other processes, including those before this call;
-    /// `None` if it is read-only and notices none.
+    /// Returns a number that changes whenever this handle notices commits of other processes: each new reader and each new
+    /// transaction does. `None` if it is read-only and notices none.
     #[must_use]
     pub fn visits(&self) -> Option<u64> {
-        if self.shared.is_read_only() {
-            return None;
-        }
-        self.shared.notice();
-        Some(self.shared.contents.visits())
+        (!self.shared.is_read_only()).then(|| self.shared.contents.visits())
     }
 
     /// Closes this handle and reports errors that dropping it would hide. The last handle of this process copies the log into the
@@ -415,16 +411,11 @@ impl Database {
 }
 
 impl Shared {
-    // Drops what is cached if another process has committed.
-    fn notice(&self) {
+    /// Returns a reader of the last committed state, for one thread.
+    pub(crate) fn reader(self: &Arc<Self>) -> Result<Reader, Error> {
         if self.watch.as_ref().is_some_and(turn::notices) {
             self.contents.forget();
         }
-    }
-
-    /// Returns a reader of the last committed state, for one thread.
-    pub(crate) fn reader(self: &Arc<Self>) -> Result<Reader, Error> {
-        self.notice();
         let idle = lock(&self.readers).pop();
         let idle = match idle {
             Some(idle) => Ok(idle),

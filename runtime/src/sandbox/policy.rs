@@ -64,6 +64,7 @@ impl Sandbox {
     /// Returns the stored policy.
     #[must_use]
     pub fn policy(&self) -> Option<Policy> {
+        self.notice();
         self.scope.binding.stored().map(|policy| (*policy).clone())
     }
 
@@ -131,8 +132,14 @@ impl Sandbox {
         Self { recorder, scope: Scope { binding, ..self.scope.clone() }, ..self.clone() }
     }
 
+    // Notices a policy that another process has stored: each new reader looks for commits of others.
+    fn notice(&self) {
+        drop(self.database.reader());
+    }
+
     /// Rejects an operation on the whole sandbox if this handle does not see all of it.
     pub(crate) fn refuse_in_part(&self, what: &str) -> Result<(), Error> {
+        self.notice();
         match self.scope.binding.is_partial() {
             true => Err(Error::Invalid(format!("cannot {what}: this view does not include the whole sandbox"))),
             false => Ok(()),
