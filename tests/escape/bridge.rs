@@ -97,7 +97,7 @@ fn changes_of_a_host_command_that_a_policy_forbids_are_reported_and_the_others_m
     assert_eq!(found, ["2\n", "2\n", "1\n", "1\n", "k\n"]);
 }
 
-// T-POL-03: a directory that cannot be replaced, because of a file that is not seen in it, is no reason to drop the rest.
+// T-POL-03: a directory that cannot be replaced because of a file that is not seen in it does not discard the rest.
 #[test]
 fn a_directory_with_hidden_files_is_not_replaced_and_the_other_changes_are_made() {
     let Some(sandbox) = opened(builder().file("/work/dir/.env", "k\n").file("/work/tree/.env", "k\n")) else { return };
