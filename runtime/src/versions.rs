@@ -69,6 +69,9 @@ pub struct LoggedVersion {
 /// The operation that a view of a part cannot perform.
 const WHOLE: &str = "restore everything; name some paths";
 
+/// The same, of digests: they cover the whole tree.
+const DIGEST: &str = "compute the digest of a version";
+
 /// Number of runs read together.
 const PAGE_OF_RUNS: usize = 256;
 
@@ -137,7 +140,12 @@ impl Versions<'_> {
     /// Returns [`Error::Invalid`] if the reference is invalid, or refers to a version that was pruned.
     pub fn resolve(&self, reference: &str) -> Result<Version, Error> {
         // A past sandbox knows nothing of later versions.
-        reference::resolve_until(&self.reader()?, reference, self.sandbox.at)
+        Ok(self.shown(reference::resolve_until(&self.reader()?, reference, self.sandbox.at)?))
+    }
+
+    // A version as this handle may know it: a digest of the whole tree would confirm guesses of hidden content.
+    fn shown(&self, version: Version) -> Version {
+        if self.sandbox.scope.binding.is_partial() { Version { digest: None, ..version } } else { version }
     }
 
     /// Returns the files of a version.
@@ -201,8 +209,10 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the reference is invalid, and an error if a file cannot be read in time.
+    /// Returns [`Error::Invalid`] if the reference is invalid or this handle does not see the whole sandbox, and an error if a file
+    /// cannot be read in time.
     pub fn digest(&self, reference: &str) -> Result<String, Error> {
+        self.sandbox.refuse_in_part(DIGEST)?;
         let version = self.resolve(reference)?;
         let deadline = Deadline::after(self.sandbox.limits.wall.0, Cancel::default());
         Ok(self.sandbox.database.version_digest(version.number, Some(deadline.moment()))?)
@@ -210,6 +220,7 @@ impl Versions<'_> {
 
     /// Fills in the missing digests, oldest first: each costs what changed since the previous one.
     pub(crate) fn add_digests(&self, logged: &mut [LoggedVersion], cancel: Cancel) -> Result<(), Error> {
+        self.sandbox.refuse_in_part(DIGEST)?;
         let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
         for LoggedVersion { version, .. } in logged.iter_mut().rev().filter(|logged| logged.version.digest.is_none()) {
             if deadline.is_over() {
@@ -242,7 +253,7 @@ impl Versions<'_> {
         }
         Ok(versions
             .into_iter()
-            .map(|version| LoggedVersion { run: version.call.and_then(|call| runs.remove(&call)), version })
+            .map(|version| LoggedVersion { run: version.call.and_then(|call| runs.remove(&call)), version: self.shown(version) })
             .collect())
     }
 

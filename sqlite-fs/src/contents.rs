@@ -31,6 +31,8 @@ struct Known {
     files: HashMap<Ino, (Stamp, Content)>,
     /// Whether a file may have several names after a commit.
     links: Option<(u64, bool)>,
+    /// Counts how often another process may have committed.
+    visits: u64,
 }
 
 /// The attributes that another program would change along with a file.
@@ -88,7 +90,14 @@ impl Contents {
     /// Clears the cache after a commit of another process.
     pub(crate) fn forget(&self) {
         self.committed(None::<std::iter::Empty<Ino>>, false);
-        self.known().links = None;
+        let mut known = self.known();
+        known.links = None;
+        known.visits += 1;
+    }
+
+    /// Returns how often the cache was cleared because another process may have committed.
+    pub(crate) fn visits(&self) -> u64 {
+        self.known().visits
     }
 
     /// Clears the entries of files changed by a commit; `None` means too many to list. `has_linked`: whether it gave a file

@@ -377,6 +377,13 @@ impl Database {
         self.shared.options.path.as_deref()
     }
 
+    /// Returns a number that changes whenever this handle notices commits of other processes: each new reader and each new
+    /// transaction does. `None` if it is read-only and notices none.
+    #[must_use]
+    pub fn visits(&self) -> Option<u64> {
+        (!self.shared.is_read_only()).then(|| self.shared.contents.visits())
+    }
+
     /// Closes this handle and reports errors that dropping it would hide. The last handle of this process copies the log into the
     /// file, as far as readers of other processes allow. Waits until `deadline` for a transaction to end.
     ///

@@ -310,13 +310,11 @@ impl Store {
         let version = data_version(&self.connection)?;
         if version != self.data_version {
             self.forget();
+            self.contents.forget();
             // At first there is nothing to compare with; `schema::after_visit` looks for traces of others.
-            if self.data_version != 0 {
-                self.contents.forget();
-                if !self.turn.as_ref().is_some_and(Turn::is_ours) {
-                    self.distrusts_sums = true;
-                    self.past.visit();
-                }
+            if self.data_version != 0 && !self.turn.as_ref().is_some_and(Turn::is_ours) {
+                self.distrusts_sums = true;
+                self.past.visit();
             }
             self.data_version = version;
         }

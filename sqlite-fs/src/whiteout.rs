@@ -98,7 +98,7 @@ impl Rows for Reader {
 }
 
 fn has_links(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.prepare_cached("SELECT 1 FROM fs_inode WHERE nlink>1 AND (mode & 61440)=32768 LIMIT 1")?.exists([])
+    connection.prepare_cached("SELECT 1 FROM fs_inode WHERE nlink>1 AND (mode & 61440)<>16384 LIMIT 1")?.exists([])
 }
 
 pub(crate) fn hides_any(connection: &Connection) -> rusqlite::Result<bool> {

@@ -255,6 +255,28 @@ fn cached_facts_of_a_file_are_dropped_when_another_process_changes_it() {
 
 /// T-REL-04
 #[test]
+fn commits_of_other_handles_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second) = (open(&path, LONG), open(&path, LONG));
+    write(&first, "/a", "one");
+    let start = first.visits();
+    assert!(start.is_some());
+    write(&first, "/a", "two");
+    assert_eq!((read(&first, "/a").as_str(), first.visits()), ("two", start), "its own are not");
+    write(&second, "/a", "three");
+    assert_eq!(read(&first, "/a"), "three");
+    let noticed = first.visits();
+    assert_ne!(noticed, start, "by a reader");
+    write(&second, "/a", "four");
+    write(&first, "/b", "one");
+    assert_ne!(first.visits(), noticed, "by a transaction");
+    let watcher = Database::options().path(&path).read_only().open().unwrap();
+    assert_eq!(watcher.visits(), None);
+}
+
+/// T-REL-04
+#[test]
 fn a_program_that_knows_no_turns_is_still_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");

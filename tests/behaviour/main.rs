@@ -2,6 +2,7 @@
 
 mod actions;
 mod apply;
+mod borders;
 mod closing;
 mod commands;
 mod components;

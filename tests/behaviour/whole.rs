@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use runtime::{Command, Content, Error, LimitName, Sandbox};
+use runtime::{Command, Content, Error, LimitName, Policy, Sandbox};
 
 use super::{host, sandbox, strict};
 
@@ -204,4 +204,7 @@ fn devices_that_an_import_leaves_out_are_named() {
     assert_eq!(imported.import_notes(), ["`queue` is a device or socket: omitted"]);
     assert_eq!(imported.fs().list("/tmp").unwrap().len(), 1);
     assert!(imported.fork().unwrap().import_notes().is_empty());
+    // They name paths that a view may not see.
+    let policy = Policy::parse("[[rule]]\npath = \"/tmp\"\naccess = \"hidden\"").unwrap();
+    assert!(imported.with_policy(policy).unwrap().import_notes().is_empty());
 }

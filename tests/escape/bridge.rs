@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use runtime::{Builder, ByteSize, Command, Error, LimitName, Output, Overrides, Policy, Sandbox, WallTime};
+use runtime::{Builder, ByteSize, Command, Error, LimitName, Mount, Output, Overrides, Policy, Sandbox, WallTime};
 
 use super::host;
 use super::skipped::skip;
@@ -95,6 +95,20 @@ fn changes_of_a_host_command_that_a_policy_forbids_are_reported_and_the_others_m
     let read = |path: &str| String::from_utf8(sandbox.fs().read(path).unwrap()).unwrap();
     let found = ["file", "new", "fixed", "log", "secret/key"].map(|name| read(&format!("/work/{name}")));
     assert_eq!(found, ["2\n", "2\n", "1\n", "1\n", "k\n"]);
+}
+
+// T-POL-03: a directory that cannot be replaced because of a file that is not seen in it does not discard the rest.
+#[test]
+fn a_directory_with_hidden_files_is_not_replaced_and_the_other_changes_are_made() {
+    let Some(sandbox) = opened(builder().file("/work/dir/.env", "k\n").file("/work/tree/.env", "k\n")) else { return };
+    let policy = Policy::parse("[[rule]]\npath = \"/**/.env\"\naccess = \"hidden\"\n").unwrap();
+    let bound = sandbox.with_policy(policy).unwrap();
+    let output = jailed(&bound, "rmdir dir tree; ln -s file dir; echo x > tree; echo 2 > zlast");
+    assert_eq!(output.status.code(), 125, "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains("`/work/dir`") && said.contains("`/work/tree`") && !said.contains(".env"), "{said}");
+    let found = ["dir/.env", "tree/.env", "zlast"].map(|name| sandbox.fs().read(&format!("/work/{name}")).unwrap());
+    assert_eq!(found, [b"k\n", b"k\n", b"2\n"]);
 }
 
 #[test]
@@ -257,6 +271,20 @@ fn t_dos_07_a_host_command_writes_no_more_than_the_sandbox_may_hold() {
     let output = jailed(&sandbox, "i=0; while :; do head -c 1000000 /dev/zero > f$i; i=$((i + 1)); done");
     assert_eq!(output.status.code(), 125, "{}", stderr(&output));
     assert!(stderr(&output).contains("wrote more than the sandbox allows"), "{}", stderr(&output));
+}
+
+// A mounted directory can be larger than any sandbox.
+#[test]
+fn t_dos_07_a_tree_is_measured_before_it_is_lent() {
+    let directory = tempfile::tempdir().unwrap();
+    // It has no bytes on this disk, but a copy of it would have.
+    std::fs::File::create(directory.path().join("huge")).unwrap().set_len(8 << 30).unwrap();
+    let limits = Overrides { wall: Some(WallTime(Duration::from_secs(3))), ..Overrides::default() };
+    let mount = Mount::read_only(directory.path(), "/work/mounted");
+    let Some(sandbox) = opened(builder().limits(limits).mount(mount)) else { return };
+    let output = sandbox.bash("dash -c 'echo started'").unwrap();
+    let expected = (125, String::new(), "dash: the tree is larger than the sandbox allows\n".to_owned());
+    assert_eq!((output.status.code(), stdout(&output), stderr(&output)), expected);
 }
 
 #[test]

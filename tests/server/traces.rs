@@ -45,13 +45,21 @@ fn collector() -> (String, Receiver<Value>) {
     (address, spans)
 }
 
-/// The next span of this name.
-fn next(spans: &Receiver<Value>, name: &str) -> Value {
-    let until = Instant::now() + Duration::from_secs(30);
-    loop {
-        let span = spans.recv_timeout(until.saturating_duration_since(Instant::now())).unwrap();
-        if span["name"] == name {
-            return span;
+/// The spans that have arrived and were not asked for: a short run may end before the request that began it.
+struct Arriving {
+    spans: Receiver<Value>,
+    kept: Vec<Value>,
+}
+
+impl Arriving {
+    /// The next span of this name.
+    fn next(&mut self, name: &str) -> Value {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(at) = self.kept.iter().position(|span| span["name"] == name) {
+                return self.kept.remove(at);
+            }
+            self.kept.push(self.spans.recv_timeout(until.saturating_duration_since(Instant::now())).unwrap());
         }
     }
 }
@@ -64,6 +72,7 @@ fn attribute(span: &Value, key: &str) -> Value {
 #[test]
 fn a_request_and_its_run_are_spans_of_the_clients_trace() {
     let (address, spans) = collector();
+    let mut spans = Arriving { spans, kept: Vec::new() };
     let server = Server::start(&[&format!("otlp={address}")]);
     let made = server.post("/v1/sandboxes", &json!({})).expect(201).json();
     let id = made["id"].as_str().unwrap();
@@ -74,8 +83,8 @@ fn a_request_and_its_run_are_spans_of_the_clients_trace() {
     };
     bash("00", &[]).expect(200);
     bash("01", &[]).expect(200);
-    let run = next(&spans, "run");
-    let request = next(&spans, "POST /v1/sandboxes/{id}/actions/{action}");
+    let run = spans.next("run");
+    let request = spans.next("POST /v1/sandboxes/{id}/actions/{action}");
     assert_eq!((&request["traceId"], &request["parentSpanId"], &request["kind"]), (&json!(TRACE), &json!(SPAN), &json!(2)));
     assert_eq!((&run["traceId"], &run["parentSpanId"], &run["kind"]), (&json!(TRACE), &request["spanId"], &json!(1)));
     assert_eq!(attribute(&request, "http.response.status_code")["intValue"], "200");
@@ -87,8 +96,8 @@ fn a_request_and_its_run_are_spans_of_the_clients_trace() {
     assert!(nanoseconds(&run, "endTimeUnixNano") <= nanoseconds(&request, "endTimeUnixNano"));
     // A job's run belongs to the request that began it, though that has ended.
     bash("01", &[("Prefer", "respond-async")]).expect(202);
-    let request = next(&spans, "POST /v1/sandboxes/{id}/actions/{action}");
-    let run = next(&spans, "run");
+    let request = spans.next("POST /v1/sandboxes/{id}/actions/{action}");
+    let run = spans.next("run");
     assert_eq!(run["parentSpanId"], request["spanId"]);
     assert!(server.get("/metrics").text().contains("\nsandlite_spans_dropped_total 0\n"));
 }

@@ -451,11 +451,12 @@ impl Builder {
         }
         let (mounts, pins) = mount::open(self.mounts, &database, &host, mount::largest(&limits))?;
         let given = self.policy.map(Policy::check).transpose()?;
+        let visits = database.visits();
         let stored = match policy::stored(&database) {
             Err(_) if self.as_owner => None,
             stored => stored?,
         };
-        let mut binding = Binding::new(stored, given)?;
+        let mut binding = Binding::new(stored, given)?.stored_in(&database, visits, policy::stored);
         if self.as_owner {
             binding = binding.of_owner();
         }

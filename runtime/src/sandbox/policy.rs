@@ -64,6 +64,7 @@ impl Sandbox {
     /// Returns the stored policy.
     #[must_use]
     pub fn policy(&self) -> Option<Policy> {
+        self.notice();
         self.scope.binding.stored().map(|policy| (*policy).clone())
     }
 
@@ -102,12 +103,16 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Invalid`] if the path is not absolute.
+    /// Returns [`Error::Invalid`] if the path is not absolute, or if this handle was derived from another one and does not see the
+    /// whole sandbox: a hook receives every change and every content.
     pub fn on_commit(
         &self,
         path: &str,
         hook: impl Fn(&Commit<'_>) -> Result<(), String> + Send + Sync + 'static,
     ) -> Result<(), Error> {
+        if self.scope.binding.owner().is_err() {
+            self.refuse_in_part("add a hook")?;
+        }
         self.recorder.hooks().add(path, Arc::new(hook))
     }
 
@@ -127,8 +132,14 @@ impl Sandbox {
         Self { recorder, scope: Scope { binding, ..self.scope.clone() }, ..self.clone() }
     }
 
+    // Notices a policy that another process has stored: each new reader looks for commits of others.
+    fn notice(&self) {
+        drop(self.database.reader());
+    }
+
     /// Rejects an operation on the whole sandbox if this handle does not see all of it.
     pub(crate) fn refuse_in_part(&self, what: &str) -> Result<(), Error> {
+        self.notice();
         match self.scope.binding.is_partial() {
             true => Err(Error::Invalid(format!("cannot {what}: this view does not include the whole sandbox"))),
             false => Ok(()),

@@ -8,6 +8,7 @@ use sqlite_fs::{Compat, Counts, Export, Usage, Violation};
 use super::Sandbox;
 use super::builder::options;
 use super::mount;
+use super::policy;
 use crate::Error;
 use crate::clock;
 use crate::history::{Recorder, TURN};
@@ -197,7 +198,9 @@ impl Sandbox {
             Self { recorder: Recorder::new(database.clone()), database, interpreters, import_notes, at: None, ..self.clone() };
         fork.scope.mounts = mount::for_another(&fork.scope.mounts);
         fork.scope.patience = Patience::of_sandbox(fork.limits.wall.0);
-        let fork = Self { recorder: fork.recorder.bound_by(&self.scope.binding), ..fork };
+        // Its stored policy changes independently from now on.
+        fork.scope.binding = self.scope.binding.stored_in(&fork.database, fork.database.visits(), policy::stored);
+        let fork = Self { recorder: fork.recorder.bound_by(&fork.scope.binding), ..fork };
         if let Some(version) = self.at {
             fork.unbound().versions().restore(&format!("v{version}"), &[])?;
         }
@@ -205,10 +208,10 @@ impl Sandbox {
     }
 
     /// Returns notes on omitted and changed data of the imported snapshot ([`Builder::import`](crate::Builder::import)). They
-    /// quote names of the snapshot.
+    /// quote names of the snapshot, so a handle that does not see the whole sandbox receives none.
     #[must_use]
     pub fn import_notes(&self) -> &[String] {
-        &self.import_notes
+        if self.scope.binding.is_partial() { &[] } else { &self.import_notes }
     }
 
     /// Writes a compact copy of the sandbox to a new file, without secret keys.

@@ -68,7 +68,7 @@ impl Sandbox {
     /// # Errors
     ///
     /// Returns [`Error::Conflict`] if both sides changed a path and `side` is `None`, and [`Error::Invalid`] if the path is not
-    /// an overlay over a database or a repository, or the version does not exist.
+    /// an overlay over a database or a repository, the version does not exist, or a rule could forbid a change there.
     pub fn update(&self, path: &str, to: Option<&str>, side: Option<Side>) -> Result<Update, Error> {
         self.update_until(path, to, side, Cancel::default())
     }
@@ -80,6 +80,11 @@ impl Sandbox {
         let place = if is_root { String::new() } else { mount_path(path).map_err(|_| not_an_overlay(path))? };
         let point = self.scope.mounts.iter().find(|point| point.path == place && point.overlay);
         let source = point.and_then(|point| point.source.as_moving()).ok_or_else(|| not_an_overlay(path))?;
+        // It compares and replaces rows, which no view sees.
+        if self.scope.binding.keeps(&place) {
+            let reason = format!("cannot update `{path}`: the policy makes some of it read-only or append-only");
+            return Err(Error::Invalid(reason));
+        }
         let from = source.shown().ok_or_else(|| Error::Invalid(format!("the database at `{path}` has no versions")))?;
         let (target, record) = source.resolve(to)?;
         let patience = Patience { cancel: cancel.clone(), longest: self.limits.wall.0, ..self.scope.patience.clone() };

@@ -93,7 +93,8 @@ impl Versions<'_> {
         let reader = self.reader()?;
         let mut suspects: Vec<i64> = search.skipped.iter().copied().filter(|number| (low..high).contains(number)).collect();
         suspects.sort_unstable();
-        let suspects = suspects.into_iter().map(|number| Ok(reader.version(number)?)).collect::<Result<_, Error>>()?;
+        let suspects =
+            suspects.into_iter().map(|number| Ok(self.shown(reader.version(number)?))).collect::<Result<_, Error>>()?;
         let version = reader.version(high)?;
         let changes = self.made_by(&version, cancel.clone())?;
         let first_bad =
@@ -126,7 +127,7 @@ impl Search<'_> {
     }
 
     fn try_at(&mut self, number: i64) -> Result<Verdict, Error> {
-        let version = self.versions.reader()?.version(number)?;
+        let version = self.versions.shown(self.versions.reader()?.version(number)?);
         let copy: Sandbox = self.versions.sandbox.at(&format!("v{number}"))?;
         let output = copy.run(Command::bash(self.command).cancelled_by(self.cancel.clone()))?;
         let exit_code = output.status.code();

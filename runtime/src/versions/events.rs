@@ -9,7 +9,7 @@ use sqlite_fs::{FsError, Reader, Version, VersionKind, Volume as _};
 
 use crate::history::{FileChange, TURN, is_file};
 use crate::sandbox::Sandbox;
-use crate::vfs::{ROOT_NODE, content};
+use crate::vfs::{ROOT_NODE, View, content};
 use crate::{Cancel, Error, clock};
 
 /// Maximum number of versions on a page.
@@ -124,11 +124,14 @@ impl Sandbox {
         let (changes, is_complete) = reader.changes(from, Some(version.number))?;
         let view = self.recorder.at(&self.scope, version.number)?;
         let is_partial = self.scope.binding.is_partial();
+        let former = is_partial.then(|| self.recorder.at(&self.scope, from)).transpose()?;
         for change in changes.iter().map(FileChange::new) {
             let Some(change) = seen(change, |path| self.scope.binding.hides_path(path)) else { continue };
-            // A name of a file that another of its names hides.
-            let is_gone = |path: &str| matches!(view.find(ROOT_NODE, path, Last::NoFollow), Err(FsError::NoEntry));
-            if is_partial && change.kind != DELETED && is_gone(&change.path) {
+            // A name of a file that another of its names hides, or hid.
+            let seen_in = if change.kind == DELETED { former.as_ref() } else { Some(&view) };
+            let is_gone =
+                |view: &View<Reader>| matches!(view.find(ROOT_NODE, &change.path, Last::NoFollow), Err(FsError::NoEntry));
+            if is_partial && seen_in.is_some_and(is_gone) {
                 continue;
             }
             let exists = |path: &str| view.find(ROOT_NODE, path, Last::NoFollow).is_ok();

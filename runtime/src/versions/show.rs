@@ -52,7 +52,7 @@ impl Versions<'_> {
             }
         };
         let changes = version.as_ref().map(|version| self.made_by(version, cancel)).transpose()?.flatten();
-        Ok(ShownRun { run, version, changes })
+        Ok(ShownRun { run, version: version.map(|version| self.shown(version)), changes })
     }
 
     /// Returns the changes of a version; `None` if the previous one was pruned.

@@ -26,6 +26,9 @@ const PIECE: usize = 256 << 10;
 /// Maximum number of listed skipped names, and of listed errors.
 const SKIPPED_MAX: usize = 100;
 
+/// The message for a tree that is lent or returned.
+const TOO_LARGE: &str = "the tree is larger than the sandbox allows";
+
 /// The lent tree.
 pub(crate) struct Lent {
     guest: String,
@@ -63,8 +66,9 @@ impl Returned {
 
 // Also what is below a path that was refused, or is in the way of one.
 fn is_refusal(error: FsError) -> bool {
-    use FsError::{Access, CrossDevice, Exists, NoEntry, NotDirectory, NotPermitted, ReadOnly};
-    matches!(error, Access | CrossDevice | Exists | NoEntry | NotDirectory | NotPermitted | ReadOnly)
+    use FsError::{Access, CrossDevice, Exists, IsDirectory, NoEntry, NotDirectory, NotEmpty, NotPermitted, ReadOnly};
+    let in_the_way = matches!(error, Exists | IsDirectory | NoEntry | NotDirectory | NotEmpty);
+    in_the_way || matches!(error, Access | CrossDevice | NotPermitted | ReadOnly)
 }
 
 /// The host's attributes of a file. Every change sets its ctime, which a program cannot forge.
@@ -79,14 +83,16 @@ struct Seen {
 }
 
 impl Lent {
-    /// Copies the content of a directory of the sandbox to a new host directory, for another owner if one is named.
+    /// Copies the content of a directory of the sandbox to a new host directory, for another owner if one is named. A mounted
+    /// directory can be larger than any sandbox, so everything is measured before it is copied.
     pub(crate) fn lend(
         view: &View<Transaction>,
-        guest: &str,
-        host: &Path,
+        (guest, host): (&str, &Path),
         limits: &Limits,
         owner: Option<u32>,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<Self, Error> {
+        let (mut bytes, mut count) = (0u64, 0u64);
         let target = Target::open(host)?;
         let mut into = (String::new(), target.descend("")?);
         give(&into.1, ".", owner).map_err(|source| target.failed("", source))?;
@@ -101,6 +107,14 @@ impl Lent {
                 into = (directory.to_owned(), target.descend(directory)?);
             }
             let failed = |source| target.failed(child, source);
+            let size = if found.kind == FileType::File { view.stat(found.node).map_or(0, |stat| stat.size) } else { 0 };
+            (bytes, count) = (bytes.saturating_add(size), count + 1);
+            if size > limits.file.0 || bytes > limits.disk.0 || count > limits.inodes {
+                return Err(damaged(TOO_LARGE));
+            }
+            if is_over() {
+                return Err(sqlite_fs::Error::Interrupted.into());
+            }
             match found.kind {
                 FileType::Directory => into.1.create_dir_with(name, DirBuilder::new().mode(0o700)).map_err(failed)?,
                 // Nothing outside the tree exists for a link to lead to: see `programs/bridge/jail.rs`.
@@ -113,7 +127,9 @@ impl Lent {
                     let mut options = OpenOptions::new();
                     options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
                     let mut file = into.1.open_with(name, &options).map_err(failed)?;
-                    empty_into(view, found.node, &mut file, |error| unread(found.path, error), failed)?;
+                    let copied = empty_into(view, found.node, &mut file, |error| unread(found.path, error), failed)?;
+                    // The size of a generated file is unknown until it is read.
+                    bytes = bytes.saturating_add(copied.saturating_sub(size));
                     let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
                     file.into_std().set_times(times).map_err(failed)?;
                 }
@@ -223,7 +239,7 @@ fn look(host: &HostDirectory, limits: &Limits) -> Result<(BTreeMap<String, Seen>
                 bytes = bytes.saturating_add(seen.size);
             }
             if seen.size > limits.file.0 || bytes > limits.disk.0 || nodes.len() as u64 >= limits.inodes {
-                return Err(damaged("the tree is larger than the sandbox allows"));
+                return Err(damaged(TOO_LARGE));
             }
             nodes.insert(path, seen);
         }

@@ -124,6 +124,18 @@ def test_async_functions_run_in_the_loop():
     asyncio.run(main())
 
 
+def test_mounts_that_are_made_at_once_are_all_there():
+    async def main():
+        async with AsyncSandbox() as box:
+            paths = [f"/m{number}" for number in range(8)]
+            await asyncio.gather(*(box.mount_file(path, lambda: "x") for path in paths))
+            assert (await box.bash("cat /m?")).stdout == "x" * 8
+            assert all(await asyncio.gather(*(box.unmount(path) for path in paths)))
+            assert (await box.bash("cat /m?")).stdout == ""
+
+    asyncio.run(main())
+
+
 def test_a_mounted_function_does_not_keep_the_sandbox():
     box = Sandbox()
     box.mount_file("/n", lambda context: context.view.read_file("/etc/hostname"))

@@ -78,6 +78,10 @@ def test_views_have_labels_runs_and_sessions_of_their_own() -> None:
             box.view("a/b")
         with pytest.raises(InvalidError, match="does not include the whole sandbox"):
             bob.info()
+        with pytest.raises(InvalidError, match="does not include the whole sandbox"):
+            bob.on_commit("/", lambda commit: None)
+        with pytest.raises(InvalidError, match="does not include the whole sandbox"):
+            bob.log(digest=True)
 
 
 def test_a_hook_refuses_with_a_message() -> None:

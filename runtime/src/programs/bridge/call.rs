@@ -19,6 +19,7 @@ use sqlite_fs::{FileType, FsPath, Volume as _};
 
 use super::Bridge;
 use super::jail::{Jail, Prisoner, owner};
+use crate::Error;
 use crate::clock::{self, Moment};
 use crate::process::descriptor::OpenFile;
 use crate::process::wait::{Interruption, Waiters, block};
@@ -86,6 +87,14 @@ fn complaint(text: impl ToString) -> Stop {
     Stop::Complaint(FAILED, text.to_string())
 }
 
+// An error of a copy, without the place of the copy on this machine (T-ISO-08).
+fn uncopied(error: Error) -> Stop {
+    match error {
+        Error::HostFile { source, .. } => complaint(format!("cannot copy the tree: {source}")),
+        error => complaint(error),
+    }
+}
+
 fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(Ended, Value), Stop> {
     if state.job.turns.is_some() {
         return Err(complaint("cannot run a host command in a deterministic run"));
@@ -98,13 +107,15 @@ fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(End
         return Err(Stop::Complaint(NOT_GRANTED, format!("the host command `{}` is not granted", asked.program)));
     };
     let limits = state.job.meter.limits();
-    let directory = tempfile::Builder::new().prefix("sandlite-lent-").tempdir().map_err(complaint)?;
+    let directory = tempfile::Builder::new().prefix("sandlite-lent-").tempdir();
+    let directory = directory.map_err(|error| complaint(format!("cannot create a directory for the tree: {}", error.kind())))?;
     if let Some(owner) = owner() {
         chown(directory.path(), Some(owner), Some(owner)).map_err(complaint)?;
     }
     let tree = directory.path().join("tree");
-    let lent = Lent::lend(&state.job.view, &asked.tree, &tree, limits, owner()).map_err(complaint)?;
+    let lent = Lent::lend(&state.job.view, (&asked.tree, &tree), limits, owner(), &|| state.check_alive().is_err());
     state.check_alive().map_err(Stop::Process)?;
+    let lent = lent.map_err(uncopied)?;
     let env: Vec<String> = state.env.iter().map(|variable| String::from_utf8_lossy(variable).into_owned()).collect();
     let left = state.job.meter.deadline().saturating_duration_since(clock::now());
     let mut jail = bridge
@@ -124,7 +135,7 @@ fn perform(state: &State, bridge: &Bridge, program: Option<&str>) -> Result<(End
     if !jail.end() {
         return Err(complaint("the host command does not exit: its changes are discarded"));
     }
-    let returned = lent.take_back(&state.job.view, &tree, limits).map_err(complaint)?;
+    let returned = lent.take_back(&state.job.view, &tree, limits).map_err(uncopied)?;
     for path in &returned.skipped {
         say(state, &format!("{}: skipped `{path}`: not a file, directory or link\n", asked.program))?;
     }
@@ -334,5 +345,17 @@ fn meaning(status: ExitStatus) -> Ended {
         (Some(code), _) => Ended::Exit(u8::try_from(code & 0xff).unwrap_or(FAILED)),
         (None, Some(signal)) => Ended::Signal(u32::try_from(signal).ok().and_then(Signal::from_raw).unwrap_or(Signal::KILL)),
         (None, None) => Ended::Exit(FAILED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // T-ISO-08.
+    #[test]
+    fn a_failed_copy_does_not_name_its_place_on_this_machine() {
+        let error = Error::HostFile { path: "/host/place".into(), source: std::io::ErrorKind::StorageFull.into() };
+        assert!(matches!(uncopied(error), Stop::Complaint(_, said) if said.contains("copy the tree") && !said.contains("/host")));
     }
 }

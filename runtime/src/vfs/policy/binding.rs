@@ -6,10 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use presets::Policy;
 use serde_json::{Value, json};
-use sqlite_fs::FsError;
+use sqlite_fs::{Database, FsError, WeakDatabase};
 
 use super::rules::{Rules, Viewer};
 use crate::Error;
+
+/// Reads the stored policy of a database.
+type Read = fn(&Database) -> Result<Option<Policy>, Error>;
 
 /// The stored policy of a sandbox, shared by all its handles.
 #[derive(Debug, Default)]
@@ -17,6 +20,41 @@ struct Stored {
     policy: RwLock<Option<Arc<Policy>>>,
     /// Counts how often it was set.
     generation: AtomicU64,
+    origin: Option<Origin>,
+}
+
+/// The database of a stored policy, which another process may replace.
+struct Origin {
+    database: WeakDatabase,
+    read: Read,
+    /// The commits of other processes that were noticed before it was last read.
+    visits: AtomicU64,
+}
+
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Origin")
+    }
+}
+
+impl Stored {
+    // Reads the policy again if another process may have replaced it.
+    fn refresh(&self) -> Result<(), Error> {
+        let Some(origin) = &self.origin else { return Ok(()) };
+        let Some(database) = origin.database.upgrade() else { return Ok(()) };
+        let Some(visits) = database.visits().filter(|visits| *visits != origin.visits.load(Ordering::Acquire)) else {
+            return Ok(());
+        };
+        // Locked before it is read, so that it does not replace a policy that this process stores meanwhile.
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        let read = (origin.read)(&database)?;
+        if policy.as_deref() != read.as_ref() {
+            *policy = read.map(Arc::new);
+            self.generation.fetch_add(1, Ordering::Release);
+        }
+        origin.visits.store(visits, Ordering::Release);
+        Ok(())
+    }
 }
 
 /// Rules, and the generation of the stored policy with which they were compiled.
@@ -44,12 +82,20 @@ impl Binding {
     pub(crate) fn new(stored: Option<Policy>, given: Option<Policy>) -> Result<Self, Error> {
         let policy = RwLock::new(stored.map(Arc::new));
         let binding = Self {
-            stored: Arc::new(Stored { policy, generation: AtomicU64::new(0) }),
+            stored: Arc::new(Stored { policy, ..Stored::default() }),
             given: given.into_iter().map(Arc::new).collect(),
             ..Self::default()
         };
         binding.compile()?;
         Ok(binding)
+    }
+
+    /// Returns the same with the database in which its policy is stored. `visits` was determined before the policy was read.
+    pub(crate) fn stored_in(&self, database: &Database, visits: Option<u64>, read: Read) -> Self {
+        let visits = AtomicU64::new(visits.unwrap_or_default());
+        let origin = Some(Origin { database: database.downgrade(), read, visits });
+        let stored = Stored { policy: RwLock::new(self.stored()), generation: AtomicU64::new(0), origin };
+        Self { stored: Arc::new(stored), compiled: Arc::default(), ..self.clone() }
     }
 
     /// Returns the same without restrictions, for the owner.
@@ -116,6 +162,8 @@ impl Binding {
 
     /// Returns the stored policy.
     pub(crate) fn stored(&self) -> Option<Arc<Policy>> {
+        // A policy that cannot be read is reported by the next operation.
+        let _ = self.stored.refresh();
         self.stored.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -134,6 +182,7 @@ impl Binding {
         if self.is_owner {
             return Ok(None);
         }
+        self.stored.refresh().map_err(|_| FsError::Access)?;
         let generation = self.stored.generation.load(Ordering::Acquire);
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, rules)) = &*compiled
@@ -161,6 +210,12 @@ impl Binding {
     pub(crate) fn hides_path(&self, path: &str) -> bool {
         let rules = self.rules();
         rules.map_or(true, |rules| rules.is_some_and(|rules| rules.of_path(path).access == presets::Access::Hidden))
+    }
+
+    /// Returns whether the rules may keep something at a path or below it from being changed.
+    pub(crate) fn keeps(&self, path: &str) -> bool {
+        let rules = self.rules();
+        rules.map_or(true, |rules| rules.is_some_and(|rules| rules.keeps(path)))
     }
 
     /// Returns the author mark for the history; `None` for an unrestricted handle.

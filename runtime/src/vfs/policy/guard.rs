@@ -30,6 +30,7 @@ const ROOT_STATE: StateId = 0;
 #[derive(Clone, Copy, Debug)]
 struct Known {
     class: Class,
+    is_directory: bool,
     /// Of a directory.
     state: StateId,
 }
@@ -84,7 +85,7 @@ impl Guard {
     /// Creates the rules of a view on these rows.
     pub(crate) fn new<R: Rows>(rules: Arc<Rules>, rows: &R) -> Result<Self, FsError> {
         let mut table = Table { states: vec![Arc::clone(rules.root())], ..Table::default() };
-        table.nodes.insert(ROOT_NODE, Known { class: Class::FREE, state: ROOT_STATE });
+        table.nodes.insert(ROOT_NODE, Known { class: Class::FREE, is_directory: true, state: ROOT_STATE });
         let has_links = rules.has_paths() && rows.has_links()?;
         Ok(Self { rules, has_links, table: Mutex::new(table) })
     }
@@ -132,8 +133,9 @@ impl<R: Rows> View<R> {
         if found.0 == ALIAS_NODE {
             return Ok(found);
         }
-        // A node keeps its class, because operations that would change it are rejected.
-        if guard.table().nodes.contains_key(&found.0) {
+        // A node keeps its class, because operations that would change it are rejected. A source can replace a file by a directory.
+        let is_directory = found.1 == FileType::Directory;
+        if guard.table().nodes.get(&found.0).is_some_and(|known| known.is_directory == is_directory) {
             return Ok(found);
         }
         match self.known_at(guard, dir, name, Some(found))? {
@@ -148,13 +150,15 @@ impl<R: Rows> View<R> {
         let mut table = guard.table();
         let state = table.state(above).ok_or(FsError::Damaged)?;
         let Found { mut class, is_passage } = guard.rules.at(&state, name);
-        let Some((node, kind)) = node else { return Ok(Some(Known { class, state: above })) };
-        if let (true, FileType::File, Node::Row(ino)) = (guard.has_links, kind, node) {
+        let Some((node, kind)) = node else {
+            return Ok(Some(Known { class, is_directory: false, state: above }));
+        };
+        let is_directory = kind == FileType::Directory;
+        if let (true, false, Node::Row(ino)) = (guard.has_links, is_directory, node) {
             drop(table);
             class = self.of_linked(guard, ino, class)?;
             table = guard.table();
         }
-        let is_directory = kind == FileType::Directory;
         if class.access == Access::Hidden {
             if !(is_directory && is_passage) {
                 return Ok(None);
@@ -162,7 +166,7 @@ impl<R: Rows> View<R> {
             class.access = Access::Read;
         }
         let below = if is_directory { table.intern(&guard.rules, guard.rules.enter(&state, name)) } else { ROOT_STATE };
-        let known = Known { class, state: below };
+        let known = Known { class, is_directory, state: below };
         table.remember(node, known);
         Ok(Some(known))
     }
@@ -192,7 +196,8 @@ impl<R: Rows> View<R> {
     fn path_of(&self, node: Node) -> Result<(Node, String), FsError> {
         match node {
             Node::Host(id) => match self.mounts()?.place(id)? {
-                Some((parent, name)) => Ok((Node::Host(parent), name.to_string())),
+                // The root of an overlay is a row.
+                Some((parent, name)) => Ok((self.current(Node::Host(parent)), name.to_string())),
                 None => {
                     let path = self.mounts()?.point(id)?.path.clone();
                     let (above, name) = path.rsplit_once('/').ok_or(FsError::NoEntry)?;
@@ -254,13 +259,13 @@ impl<R: Rows> View<R> {
                             let below = guard.rules.prepared(&guard.rules.enter(&state, &entry.name));
                             open.push((entry.ino, below, is_hidden, depth + 1));
                         }
-                        FileType::File => {
+                        // Links and named pipes can have several names, too.
+                        _ => {
                             found
                                 .entry(entry.ino)
                                 .and_modify(|(known, is_linked)| (*known, *is_linked) = (known.meet(class), true))
                                 .or_insert((class, false));
                         }
-                        _ => {}
                     }
                 }
             }
@@ -298,14 +303,46 @@ impl<R: Rows> View<R> {
                 continue;
             }
             let Found { mut class, is_passage } = guard.rules.at(&state, &entry.name);
-            if guard.has_links && entry.kind == FileType::File && class.access != Access::Hidden && self.is_row(entry.ino) {
+            let is_directory = entry.kind == FileType::Directory;
+            if guard.has_links && !is_directory && class.access != Access::Hidden && self.is_row(entry.ino) {
                 class = self.of_linked(guard, entry.ino, class)?;
             }
-            if class.access != Access::Hidden || (is_passage && entry.kind == FileType::Directory) {
+            if class.access != Access::Hidden || (is_passage && is_directory) {
                 seen.push(entry);
             }
         }
         Ok(seen)
+    }
+
+    // Whether a row has this name in a directory, although this view may not see it.
+    fn is_taken(&self, dir: Node, name: &str) -> bool {
+        matches!(self.current(dir), Node::Row(ino) if self.rows.lookup(ino, name).is_ok())
+    }
+
+    // Checks whether everything visible below a directory may be moved with it. This is examined only if a rule could forbid it.
+    fn allow_moved(&self, guard: &Guard, dir: Node, below: &State) -> Result<(), FsError> {
+        if !guard.rules.keeps_below(below) {
+            return Ok(());
+        }
+        let (mut bounds, mut open) = (Bounds::default(), vec![(dir, 0)]);
+        self.enter(&mut bounds, dir, 0)?;
+        while let Some((dir, depth)) = open.pop() {
+            let mut cookie = 0;
+            loop {
+                let entries = self.readdir(dir, cookie, STEP)?;
+                let Some(last) = entries.last() else { break };
+                cookie = last.cookie;
+                for entry in &entries {
+                    let node = self.child(dir, entry)?;
+                    self.allow(node, Operation::Displace)?;
+                    if entry.kind == FileType::Directory {
+                        self.enter(&mut bounds, node, depth + 1)?;
+                        open.push((node, depth + 1));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks an operation on a node, using only the rules.
@@ -352,7 +389,7 @@ impl View<Transaction> {
     }
 
     /// Checks whether something may be moved. It may not be moved to a place with other rules: neither itself nor, if it is a
-    /// directory, anything that could be below it.
+    /// directory, anything that could be below it. Nor may a directory with something in it that has to stay where it is.
     pub(in crate::vfs) fn allow_rename(
         &self,
         (from, old_name): (&Resolved<Node>, &str),
@@ -363,11 +400,16 @@ impl View<Transaction> {
         self.allow(node, Operation::Displace)?;
         let target = self.class_at(to.parent, new_name)?;
         decide(self.principal, Place { access: target.access, ..Place::FREE }, Operation::Replace)?;
-        if let Some((replaced, kind)) = to.node {
-            self.allow(replaced, Operation::Displace)?;
-            if kind == FileType::Directory {
-                self.allow_emptied(replaced)?;
+        match to.node {
+            Some((replaced, kind)) => {
+                self.allow(replaced, Operation::Displace)?;
+                if kind == FileType::Directory {
+                    self.allow_emptied(replaced)?;
+                }
             }
+            // A file that another of its names hides: it stays, and is not disclosed.
+            None if self.is_taken(to.parent, new_name) => return Err(FsError::Access),
+            None => {}
         }
         let is_same = if kind == FileType::Directory {
             let state = |dir: Node, name: &str| -> Result<State, FsError> {
@@ -376,7 +418,11 @@ impl View<Transaction> {
                 Ok(guard.rules.enter(&state, name))
             };
             let (old, new) = (state(from.parent, old_name)?, state(to.parent, new_name)?);
-            self.class_at(from.parent, old_name)? == target && guard.rules.is_same_below(&old, &new)
+            let is_same = self.class_at(from.parent, old_name)? == target && guard.rules.is_same_below(&old, &new);
+            if is_same {
+                self.allow_moved(guard, node, &old)?;
+            }
+            is_same
         } else {
             self.class_of(node)? == target
         };

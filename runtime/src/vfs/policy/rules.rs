@@ -389,6 +389,22 @@ impl Rules {
         one == other || (are_over && self.class(&one.inherited) == self.class(&other.inherited))
     }
 
+    /// Returns whether something at a path or below it may have to stay as it is: what is read-only or can only grow.
+    pub(crate) fn keeps(&self, path: &str) -> bool {
+        let mut state = Arc::clone(&self.root);
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            state = self.prepared(&self.enter(&state, name));
+        }
+        matches!(self.of_path(path).access, Access::Read | Access::Append) || self.keeps_below(&state.state)
+    }
+
+    /// Returns whether something below a directory may have to stay where it is: what is read-only or can only grow.
+    pub(crate) fn keeps_below(&self, state: &State) -> bool {
+        let keeps = |access: Access| matches!(access, Access::Read | Access::Append);
+        let is_next = |&(number, _): &(u16, u16)| self.rule(number).and_then(|rule| rule.access).is_some_and(keeps);
+        keeps(self.class(&state.inherited).access) || state.active.iter().any(is_next)
+    }
+
     // Adds a rule that has come to a component. `**` also matches no name at all, unless nothing follows it.
     fn activate(&self, active: &mut Vec<(u16, u16)>, number: u16, mut position: u16) {
         loop {
@@ -613,6 +629,15 @@ mod tests {
         let rules = Rules::compile([&one, &other], None).unwrap().unwrap();
         assert_eq!(["/a", "/b", "/c"].map(|path| rules.of_path(path).access), [Append, Read, Read]);
         assert!(Rules::compile([&one; 5], None).is_err() && Rules::compile([&Policy::default()], None).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_may_have_to_stay_is_known_for_each_directory() {
+        let keeps = |rules: &[(&str, &str)], path: &str| compiled(rules).keeps(path);
+        assert!(keeps(&[("/log", APPEND)], "/") && keeps(&[("/log", APPEND)], "/log") && !keeps(&[("/log", APPEND)], "/work"));
+        assert!(keeps(&[("/", READ)], "/work") && !keeps(&[("/", READ), ("/work", WRITE)], "/work"));
+        assert!(keeps(&[("/**/x", READ)], "/work/deep") && !keeps(&[("/**/x", HIDE)], "/work"));
+        assert!(keeps(&[("/", READ), ("/work", "access = \"write\"\ninherit = false")], "/work"));
     }
 
     #[test]
