@@ -21,7 +21,8 @@ const PATH_BYTES: usize = 512;
 const PATH_DEPTH: usize = 16;
 
 /// File extensions of archives: a nested archive would hide its content from every check.
-const ARCHIVES: [&str; 11] = ["zip", "tar", "gz", "tgz", "bz2", "tbz", "xz", "txz", "7z", "rar", "zst"];
+const ARCHIVES: [&str; 15] =
+    ["zip", "tar", "gz", "tgz", "bz2", "tbz", "tbz2", "xz", "txz", "lz", "lzma", "tlz", "7z", "rar", "zst"];
 
 /// Names that file managers leave behind.
 const LITTER: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
@@ -309,7 +310,7 @@ mod tests {
         let at = lie.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
         lie[at + 24..at + 28].copy_from_slice(&10u32.to_le_bytes());
         assert!(unpack(&lie).unwrap_err().to_string().contains("`a`"));
-        for name in ["inner.zip", "a/b.TAR", "x.tar.gz", "y.7z"] {
+        for name in ["inner.zip", "a/b.TAR", "x.tar.gz", "x.tar.lzma", "y.7z"] {
             assert!(refusal(&[file(name, b"x")]).contains("nested archive"), "{name}");
         }
     }

@@ -242,7 +242,7 @@ fn files_are_copied_in_and_out_with_size_and_checksum() {
     let directory = tempfile::tempdir().unwrap();
     result.save(&directory.path().join("out")).unwrap();
     assert_eq!(std::fs::read(directory.path().join("out/d/abc")).unwrap(), b"abc");
-    for name in ["../x", "/x", "a\0b"] {
+    for name in ["../x", "/x", "a\0b", "d/", ""] {
         let refused = skills.run(Request::new("test").file(name, "x")).unwrap();
         assert!(refused.error.unwrap().starts_with("invalid file name"), "{name:?}");
     }

@@ -61,7 +61,7 @@ pub(super) fn check(prepared: &Prepared, request: &Request) -> Result<(), String
         return Err(format!("env var {name:?} is not allowed"));
     }
     for (name, _) in &request.files {
-        crate::archive::check_path(name).map_err(|_| format!("invalid file name `{}`", runtime::actions::quoted(name)))?;
+        crate::package::check_file_path(name).map_err(|_| format!("invalid file name `{}`", runtime::actions::quoted(name)))?;
     }
     let input = request.input.as_deref().unwrap_or("{}");
     super::collect::check_json(input).map_err(|reason| format!("invalid input: not JSON: {reason}"))?;
