@@ -8,12 +8,13 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use runtime::Sandbox;
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, params};
 use schemars::JsonSchema;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::manifest::{Mode, is_name};
 use crate::package::{self, File, Package};
@@ -27,6 +28,8 @@ const FILE: &str = "skills.db";
 const CACHE_KIB: i64 = 16 << 10;
 /// How long to wait for another process that changes the catalog.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait before the log of a new file is switched on again.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Versions of skills.
 ///
@@ -142,7 +145,7 @@ impl Catalog {
 
     fn new(mut connection: Connection, directory: Option<PathBuf>) -> Result<Self, Error> {
         connection.busy_timeout(PATIENCE)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        write_ahead(&connection)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "trusted_schema", false)?;
@@ -161,6 +164,21 @@ impl Catalog {
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
+    }
+
+    /// Returns the directory for data of this tenant next to the catalog; `None` in memory.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        let directory = self.directory.clone()?;
+        if self.tenant.is_empty() {
+            return Some(directory);
+        }
+        // The name of a tenant need not be a file name.
+        Some(directory.join("tenants").join(package::hex(&Sha256::digest(&self.tenant))))
+    }
+
+    /// Returns the sandbox that contains the catalog, if any.
+    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
+        self.inside.as_ref()
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -380,6 +398,19 @@ impl Catalog {
         }
         let sql = "SELECT 1 FROM skill WHERE tenant = ?1 AND name = ?2 LIMIT 1";
         Ok(self.connection().query_row(sql, params![self.tenant, name], |_| Ok(())).optional()?.is_some())
+    }
+}
+
+// Switches the log on. SQLite does not wait for another process that does the same with a new file.
+fn write_ahead(connection: &Connection) -> Result<(), Error> {
+    let began = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && began.elapsed() < PATIENCE => {
+                std::thread::sleep(PAUSE);
+            }
+            switched => return Ok(switched?),
+        }
     }
 }
 

@@ -439,8 +439,8 @@ impl Inner {
 
     /// Returns the directory for data next to the catalog; a temporary one for a catalog in memory.
     fn place(&self) -> Result<PathBuf, Error> {
-        if let Some(directory) = self.catalog.directory() {
-            return Ok(directory.to_owned());
+        if let Some(place) = self.catalog.place() {
+            return Ok(place);
         }
         if self.scratch.get().is_none() {
             let made = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;

@@ -420,6 +420,24 @@ fn tenants_cannot_see_each_other() {
 }
 
 #[test]
+fn sessions_and_shown_skills_of_tenants_are_separate() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, two] = ["one", "../two"].map(|tenant| {
+        let catalog = Catalog::open(directory.path()).unwrap().of_tenant(tenant);
+        Skills::new(catalog, host(), Preset::Normal.limits())
+    });
+    for skills in [&one, &two] {
+        push(skills, "test", "", &[("main.sh", "ls session; echo secret > out/session/note")]);
+    }
+    push(&one, "own", "", &[]);
+    let logs = |skills: &Skills| skills.run(Request::new("test").session("s")).unwrap().logs;
+    assert_eq!([logs(&one), logs(&one), logs(&two)], ["", "note\n", ""]);
+    let shown = |skills: &Skills| std::fs::read_dir(skills.directory().unwrap()).unwrap().count();
+    assert_eq!([shown(&one), shown(&two), shown(&one)], [2, 1, 2]);
+    assert!(two.directory().unwrap().canonicalize().unwrap().starts_with(directory.path().canonicalize().unwrap()));
+}
+
+#[test]
 fn a_session_survives_a_script_that_removes_its_directories() {
     let skills = skills();
     push(&skills, "wild", "", &[("main.sh", "rm -r out session input && echo done")]);
@@ -428,6 +446,22 @@ fn a_session_survives_a_script_that_removes_its_directories() {
     assert_eq!((result.status, result.logs.as_str()), (Status::Success, "done\n"), "{:?}", result.error);
     assert_eq!(skills.run(Request::new("put").session("s")).unwrap().logs, "");
     assert_eq!(skills.run(Request::new("put").session("s")).unwrap().logs, "note\n");
+}
+
+#[test]
+fn a_session_survives_a_script_that_puts_other_things_in_the_place_of_its_directories() {
+    let skills = skills();
+    let wild =
+        "rm -r out session input input.json; echo x > out; ln -s /etc session; echo x > input; mkdir input.json; echo done";
+    push(&skills, "wild", "", &[("main.sh", wild)]);
+    push(&skills, "files", "", &[("main.sh", "rm -r out/* && echo x > out/files && echo x > out/session && echo done")]);
+    push(&skills, "put", "", &[("main.sh", "cat input.json; echo one > out/session/note && ls session")]);
+    let logs = |name: &str| {
+        let result = skills.run(Request::new(name).session("s")).unwrap();
+        assert_eq!((result.status, result.error), (Status::Success, None), "{name}");
+        result.logs
+    };
+    assert_eq!([logs("wild"), logs("put"), logs("files"), logs("put")], ["done\n", "{}", "done\n", "{}note\n"]);
 }
 
 #[test]

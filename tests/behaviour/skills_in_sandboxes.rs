@@ -71,6 +71,62 @@ fn processes_that_show_the_same_catalog_do_not_disturb_each_other() {
 }
 
 #[test]
+fn an_interrupted_update_of_the_shown_skills_is_completed_by_the_next_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let skills = Skills::new(Catalog::open(directory.path()).unwrap(), host(), Preset::Normal.limits());
+    push(&skills, "one", "", &[]);
+    push(&skills, "two", "", &[]);
+    let shown = skills.directory().unwrap();
+    let names = |directory: &std::path::Path| {
+        let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    // What a process that was killed leaves.
+    let place = directory.path().join("mounted");
+    std::fs::remove_file(place.join("digests.json")).unwrap();
+    std::fs::create_dir(place.join(".new-x")).unwrap();
+    skills.catalog().delete("two").unwrap();
+    skills.directory().unwrap();
+    assert_eq!(names(&shown), ["one".to_owned()].into());
+    assert_eq!(names(&place), ["digests.json", "lock", "skills"].map(str::to_owned).into());
+    std::fs::remove_file(place.join("digests.json")).unwrap();
+    skills.catalog().delete("one").unwrap();
+    skills.directory().unwrap();
+    assert!(names(&shown).is_empty());
+}
+
+#[test]
+fn processes_that_create_a_catalog_at_the_same_time_do_not_disturb_each_other() {
+    for _ in 0..20 {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, start) = (directory.path().join("catalog"), std::sync::Barrier::new(8));
+        let create = |number: usize| {
+            start.wait();
+            let catalog = Catalog::open(&place).unwrap();
+            catalog.push(&package(&format!("skill-{number}"), "", &[]), false, None).unwrap();
+        };
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let create = &create;
+                scope.spawn(move || create(number));
+            }
+        });
+        assert_eq!(Catalog::open(&place).unwrap().list().unwrap().len(), 8);
+    }
+}
+
+#[test]
+fn a_catalog_inside_a_sandbox_keeps_the_files_of_sessions_in_it() {
+    let sandbox = Sandbox::builder().host(host()).open().unwrap();
+    let open = || Skills::new(Catalog::inside(sandbox.clone()).unwrap(), host(), Preset::Normal.limits());
+    let script = "cat session/n input/n 2> /dev/null | wc -l; echo x >> session/n; cp session/n out/session";
+    push(&open(), "test", "", &[("main.sh", script)]);
+    let logs = |session: &str| open().run(Request::new("test").session(session)).unwrap().logs;
+    assert_eq!([logs("s"), logs("s"), logs("s"), logs("t")], ["0\n", "2\n", "4\n", "0\n"]);
+    assert_eq!(sandbox.fs().read("/var/lib/sandlite/sessions/s/n").unwrap(), b"x\nx\nx\n");
+}
+
+#[test]
 fn a_catalog_inside_a_sandbox_travels_with_it() {
     let sandbox = Sandbox::builder().host(host()).open().unwrap();
     let skills = Skills::new(Catalog::inside(sandbox.clone()).unwrap(), host(), Preset::Normal.limits());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use runtime::{Builder, ByteSize, Content, JsonSchema, Limits, Mount, Python, Sandbox};
 
-use super::{Inner, Request, RunResult, Status, contract};
+use super::{Inner, Request, RunResult, Status, contract, session};
 use crate::catalog::Stored;
 use crate::{Error, Package};
 
@@ -143,6 +143,7 @@ impl Prepared {
             builder = builder.mount(Mount::read_only(self.packages()?, contract::SITE_PACKAGES).allow_sensitive());
         }
         let sandbox = builder.open()?;
+        session::clear(&sandbox)?;
         furnish(&sandbox)?;
         Ok(sandbox)
     }
