@@ -107,7 +107,8 @@ pub struct Pushed {
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) package: Package,
-    pub(crate) digest: String,
+    /// As [`Catalog::key`] returns it.
+    pub(crate) key: String,
     /// A snapshot of a sandbox with the required packages.
     pub(crate) base: Option<Vec<u8>>,
     /// Whether it requires the scientific Python.
@@ -293,12 +294,14 @@ impl Catalog {
             return Err(Error::Invalid(format!("the content of `{reference}` was modified: its digest differs from {digest}")));
         }
         let (base, is_scientific) = rows::base(&connection, id)?;
-        Ok(Stored { package, digest, base, is_scientific })
+        Ok(Stored { package, key: key(&connection, id, &digest)?, base, is_scientific })
     }
 
-    /// Returns the digest of a version without reading its files.
-    pub(crate) fn digest(&self, reference: &str) -> Result<String, Error> {
-        Ok(self.resolved(&self.connection(), reference)?.1)
+    /// Returns a text that differs if the files of a version differ or it was pushed again, perhaps with other packages. Reads no file.
+    pub(crate) fn key(&self, reference: &str) -> Result<String, Error> {
+        let connection = self.connection();
+        let (id, digest) = self.resolved(&connection, reference)?;
+        key(&connection, id, &digest)
     }
 
     fn resolved(&self, connection: &Connection, reference: &str) -> Result<(i64, String), Error> {
@@ -399,6 +402,10 @@ impl Catalog {
         let sql = "SELECT 1 FROM skill WHERE tenant = ?1 AND name = ?2 LIMIT 1";
         Ok(self.connection().query_row(sql, params![self.tenant, name], |_| Ok(())).optional()?.is_some())
     }
+}
+
+fn key(connection: &Connection, id: i64, digest: &str) -> Result<String, Error> {
+    Ok(format!("{digest} {id} {}", rows::pushed(connection, id)?))
 }
 
 // Switches the log on. SQLite does not wait for another process that does the same with a new file.

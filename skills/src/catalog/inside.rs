@@ -23,18 +23,20 @@ const NANOS: i64 = 1_000_000_000;
 #[derive(Default)]
 pub(super) struct Change {
     written: Vec<(String, Vec<u8>)>,
+    /// Files that become empty if they exist, in the transaction of those that are written.
+    emptied: Vec<String>,
     removed: Vec<String>,
 }
 
 impl Change {
     pub(super) fn push(package: &Package, base: Base<'_>) -> Self {
         let (name, version) = (&package.manifest().name, &package.manifest().version);
-        let mut change = Self { written: vec![(format!("{PLACE}/{name}/{version}.zip"), package.to_zip())], removed: Vec::new() };
+        let mut change = Self { written: vec![(format!("{PLACE}/{name}/{version}.zip"), package.to_zip())], ..Self::default() };
         let packages = format!("{PLACE}/{name}/{version}.base");
         match base.snapshot {
             Some(snapshot) => change.written.push((packages, snapshot.to_vec())),
-            // Replaced content may have had some.
-            None => change.removed.push(packages),
+            // Replaced content may have had some, which this one must not find.
+            None => change.emptied.push(packages),
         }
         change
     }
@@ -63,8 +65,10 @@ impl Change {
 
     pub(super) fn save(self, sandbox: &Sandbox) -> Result<(), Error> {
         let fs = sandbox.fs();
-        if !self.written.is_empty() {
-            fs.write_all(self.written.into_iter().map(|(path, bytes)| (path, Content::from(bytes))).collect())?;
+        let emptied = self.emptied.into_iter().filter(|path| fs.metadata(path).is_ok()).map(|path| (path, Vec::new()));
+        let written: Vec<_> = self.written.into_iter().chain(emptied).map(|(path, bytes)| (path, Content::from(bytes))).collect();
+        if !written.is_empty() {
+            fs.write_all(written)?;
         }
         let there: Vec<String> = self.removed.into_iter().filter(|path| fs.metadata(path).is_ok()).collect();
         if there.is_empty() { Ok(()) } else { Ok(fs.remove_all(&there)?) }
@@ -102,7 +106,7 @@ impl Catalog {
                 let is_there = |found: &Found| found.path == path && found.stat.is_file() && found.stat.size <= largest;
                 found.iter().any(is_there).then(|| fs.read(&path)).transpose()
             };
-            let snapshot = beside("base", u64::MAX)?;
+            let snapshot = beside("base", u64::MAX)?.filter(|snapshot| !snapshot.is_empty());
             let is_scientific = package.requirements().iter().any(|line| need(line) == Need::Scientific);
             catalog.push(&package, true, Some(Base { snapshot: snapshot.as_deref(), is_scientific }))?;
             let replaced = beside("replaced", REPLACED_BYTES)?.unwrap_or_default();
@@ -148,6 +152,8 @@ mod tests {
         catalog.push(&package("echo 1"), false, Some(base)).unwrap();
         assert!(Catalog::inside(sandbox.clone()).unwrap().stored("test").unwrap().base.is_some());
         catalog.push(&package("echo 2"), true, None).unwrap();
+        let newest = sandbox.history(1).unwrap().remove(0).command;
+        assert!(newest.starts_with("write_files ") && newest.contains("1.0.0.base"), "one transaction: {newest}");
         assert!(Catalog::inside(sandbox).unwrap().stored("test").unwrap().base.is_none());
     }
 }
