@@ -20,7 +20,7 @@ use crate::manifest::{Mode, is_name};
 use crate::package::{self, File, Package};
 use crate::version::compare;
 use crate::{Error, SkillDiff};
-use inside::Change;
+use inside::{Change, Home};
 
 /// The name of the database in a catalog's directory.
 const FILE: &str = "skills.db";
@@ -28,6 +28,8 @@ const FILE: &str = "skills.db";
 const CACHE_KIB: i64 = 16 << 10;
 /// How long to wait for another process that changes the catalog.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a change is attempted before the catalog is reported as changed by others.
+const ATTEMPTS: usize = 100;
 /// How long to wait before the log of a new file is switched on again.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -45,7 +47,7 @@ pub struct Catalog {
     connection: Mutex<Connection>,
     directory: Option<PathBuf>,
     /// The sandbox that contains the catalog, if any; the database in memory is then a copy of its files.
-    inside: Option<Sandbox>,
+    inside: Option<Home>,
     tenant: String,
 }
 
@@ -179,7 +181,18 @@ impl Catalog {
 
     /// Returns the sandbox that contains the catalog, if any.
     pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
-        self.inside.as_ref()
+        self.inside.as_ref().map(Home::sandbox)
+    }
+
+    // Returns the database. That of a catalog inside a sandbox is read again if another program changed it.
+    fn current(&self) -> Result<MutexGuard<'_, Connection>, Error> {
+        let mut connection = self.connection();
+        if let Some(home) = &self.inside
+            && let Some(newer) = home.newer()?
+        {
+            *connection = newer;
+        }
+        Ok(connection)
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -193,9 +206,13 @@ impl Catalog {
     ///
     /// Returns [`Error::Conflict`] if the version exists with other content and `replace` is not set.
     pub fn push(&self, package: &Package, replace: bool, base: Option<Base<'_>>) -> Result<Pushed, Error> {
+        repeated(|| self.push_once(package, replace, base))
+    }
+
+    fn push_once(&self, package: &Package, replace: bool, base: Option<Base<'_>>) -> Result<Pushed, Error> {
         let (manifest, digest) = (package.manifest(), package.digest());
         let (name, version) = (manifest.name.clone(), manifest.version.clone());
-        let mut connection = self.connection();
+        let mut connection = self.current()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = rows::digest(&transaction, &self.tenant, &name, &version)?;
         if let Some((id, known, active)) = known {
@@ -226,7 +243,7 @@ impl Catalog {
     /// Returns whether the catalog has exactly this content under its version.
     pub(crate) fn has(&self, package: &Package) -> Result<bool, Error> {
         let manifest = package.manifest();
-        let known = rows::digest(&self.connection(), &self.tenant, &manifest.name, &manifest.version)?;
+        let known = rows::digest(&self.current()?, &self.tenant, &manifest.name, &manifest.version)?;
         Ok(known.is_some_and(|(_, digest, _)| digest == package.digest()))
     }
 
@@ -236,7 +253,7 @@ impl Catalog {
     ///
     /// Returns [`Error::Catalog`] if the database cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        Ok(rows::list(&self.connection(), &self.tenant, "", i64::MAX)?)
+        Ok(rows::list(&self.current()?, &self.tenant, "", i64::MAX)?)
     }
 
     /// Returns a page of the skills by name, those after `after`, and the number of all skills. Its cost does not depend on the
@@ -246,7 +263,7 @@ impl Catalog {
     ///
     /// Returns [`Error::Catalog`] if the database cannot be read.
     pub fn page(&self, after: &str, most: usize) -> Result<(Vec<Listed>, usize), Error> {
-        let connection = self.connection();
+        let connection = self.current()?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         Ok((rows::list(&connection, &self.tenant, after, most)?, rows::count(&connection, &self.tenant)?))
     }
@@ -257,7 +274,7 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn find(&self, name: &str) -> Result<Listed, Error> {
-        let found = rows::find(&self.connection(), &self.tenant, name)?;
+        let found = rows::find(&self.current()?, &self.tenant, name)?;
         found.ok_or_else(|| Error::UnknownSkill(name.to_owned()))
     }
 
@@ -267,7 +284,7 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn versions(&self, name: &str) -> Result<Vec<VersionRow>, Error> {
-        let mut versions = rows::versions(&self.connection(), &self.tenant, name)?;
+        let mut versions = rows::versions(&self.current()?, &self.tenant, name)?;
         if versions.is_empty() {
             return Err(Error::UnknownSkill(name.to_owned()));
         }
@@ -285,7 +302,7 @@ impl Catalog {
     }
 
     pub(crate) fn stored(&self, reference: &str) -> Result<Stored, Error> {
-        let connection = self.connection();
+        let connection = self.current()?;
         let (id, digest) = self.resolved(&connection, reference)?;
         let files: Vec<File> = rows::files(&connection, id)?;
         let package = Package::trusted(files);
@@ -299,7 +316,7 @@ impl Catalog {
 
     /// Returns a text that differs if the files of a version differ or it was pushed again, perhaps with other packages. Reads no file.
     pub(crate) fn key(&self, reference: &str) -> Result<String, Error> {
-        let connection = self.connection();
+        let connection = self.current()?;
         let (id, digest) = self.resolved(&connection, reference)?;
         key(&connection, id, &digest)
     }
@@ -330,7 +347,11 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist.
     pub fn activate(&self, name: &str, version: &str) -> Result<String, Error> {
-        let mut connection = self.connection();
+        repeated(|| self.activate_once(name, version))
+    }
+
+    fn activate_once(&self, name: &str, version: &str) -> Result<String, Error> {
+        let mut connection = self.current()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (id, _) = self.resolved(&transaction, &format!("{name}@{version}"))?;
         rows::activate(&transaction, &self.tenant, name, id)?;
@@ -343,7 +364,7 @@ impl Catalog {
 
     // The sandbox is changed before memory, so a change that cannot be stored is not made.
     fn save(&self, change: Change) -> Result<(), Error> {
-        self.inside.as_ref().map_or(Ok(()), |sandbox| change.save(sandbox))
+        self.inside.as_ref().map_or(Ok(()), |home| home.save(change))
     }
 
     /// Deletes a version, or all versions of a skill if none is named; `name@latest` is the active version. If the active version was
@@ -357,8 +378,12 @@ impl Catalog {
             // A program that leaves the version empty means one version.
             return Err(Error::Argument(format!("missing version in `{}`", runtime::actions::quoted(reference))));
         }
+        repeated(|| self.delete_once(reference))
+    }
+
+    fn delete_once(&self, reference: &str) -> Result<Vec<String>, Error> {
         let (name, _) = package::reference(reference)?;
-        let mut connection = self.connection();
+        let mut connection = self.current()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (id, _) = self.resolved(&transaction, reference)?;
         let version = if reference.contains('@') { Some(rows::version(&transaction, id)?) } else { None };
@@ -400,8 +425,19 @@ impl Catalog {
             return Ok(false);
         }
         let sql = "SELECT 1 FROM skill WHERE tenant = ?1 AND name = ?2 LIMIT 1";
-        Ok(self.connection().query_row(sql, params![self.tenant, name], |_| Ok(())).optional()?.is_some())
+        Ok(self.current()?.query_row(sql, params![self.tenant, name], |_| Ok(())).optional()?.is_some())
     }
+}
+
+// Repeats a change of a catalog inside a sandbox that another program changes at the same time.
+fn repeated<T>(change: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    for _ in 1..ATTEMPTS {
+        match change() {
+            Err(Error::Runtime(runtime::Error::Stale { .. })) => {}
+            done => return done,
+        }
+    }
+    change()
 }
 
 fn key(connection: &Connection, id: i64, digest: &str) -> Result<String, Error> {

@@ -1,6 +1,6 @@
 //! Skills are files of a sandbox, and a catalog can be inside one.
 
-use ::skills::{Catalog, File, Needs, Package, Request, Skills};
+use ::skills::{Catalog, Error, File, Needs, Package, Request, Skills};
 use runtime::{Preset, Sandbox};
 
 use super::host;
@@ -143,6 +143,35 @@ fn a_catalog_inside_a_sandbox_travels_with_it() {
     fork.bash("cd /var/lib/sandlite/skills/test && echo rubbish > 9.0.0.zip && echo ../../x > active").unwrap();
     let checked = Catalog::inside(fork).unwrap();
     assert_eq!(checked.list().unwrap()[0].version, "1.0.0");
+}
+
+#[test]
+fn programs_with_the_catalog_of_one_sandbox_see_each_others_changes() {
+    let sandbox = Sandbox::builder().host(host()).open().unwrap();
+    let open = || Catalog::inside(sandbox.clone()).unwrap();
+    let (one, two) = (open(), open());
+    let version = |version: &str, script: &str| package("test", &format!("version: {version}\n"), &[("main.sh", script)]);
+    one.push(&version("1.0.0", "echo 1"), false, None).unwrap();
+    assert_eq!(two.find("test").unwrap().version, "1.0.0");
+    assert!(matches!(two.push(&version("1.0.0", "echo 2"), false, None), Err(Error::Conflict { .. })));
+    two.push(&version("1.1.0", "echo 2"), false, None).unwrap();
+    one.activate("test", "1.0.0").unwrap();
+    assert_eq!((two.find("test").unwrap().version.as_str(), two.versions("test").unwrap().len()), ("1.0.0", 2));
+    one.delete("test@1.0.0").unwrap();
+    assert_eq!((two.find("test").unwrap().version.as_str(), two.versions("test").unwrap().len()), ("1.1.0", 1));
+    std::thread::scope(|scope| {
+        for (number, catalog) in [&one, &two].into_iter().enumerate() {
+            scope.spawn(move || {
+                for patch in 0..5 {
+                    let head = format!("version: 2.{number}.{patch}\n");
+                    catalog.push(&package("test", &head, &[("main.sh", "echo 3")]), false, None).unwrap();
+                }
+            });
+        }
+    });
+    for catalog in [one, two, open()] {
+        assert_eq!((catalog.find("test").unwrap().version.as_str(), catalog.versions("test").unwrap().len()), ("2.1.4", 11));
+    }
 }
 
 #[test]
