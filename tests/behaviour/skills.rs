@@ -216,6 +216,9 @@ fn blocked_variables_are_refused_and_others_are_set() {
         "SANDBOX_X",
         "sandbox_x",
         "Skill_y",
+        "",
+        "A=B",
+        "a\0b",
     ] {
         let result = skills.run(Request::new("test").env(name, "x")).unwrap();
         assert_eq!(result.status, Status::Failed);
@@ -226,6 +229,8 @@ fn blocked_variables_are_refused_and_others_are_set() {
         assert_eq!(skills.run(Request::new("test").env(name, "x")).unwrap().status, Status::Success, "{name}");
     }
     assert_eq!(skills.run(Request::new("test").env("MODE", "fast")).unwrap().logs, "fast\n");
+    let zero = skills.run(Request::new("test").env("MODE", "a\0b")).unwrap();
+    assert_eq!(zero.error.as_deref(), Some("env var \"MODE\" contains a zero byte"));
 }
 
 #[test]
