@@ -470,6 +470,29 @@ fn a_session_survives_a_script_that_puts_other_things_in_the_place_of_its_direct
 }
 
 #[test]
+fn programs_take_turns_in_a_session() {
+    let directory = tempfile::tempdir().unwrap();
+    // Each has its own catalog, as in processes of their own.
+    let open = || Skills::new(Catalog::open(directory.path()).unwrap(), host(), Preset::Normal.limits());
+    let script = "n=$(cat session/n 2> /dev/null); sleep 0.05; echo $((n + 1)) | tee out/session/n > out/output.json";
+    push(&open(), "count", "", &[("main.sh", script)]);
+    let run = || open().run(Request::new("count").session("s")).unwrap().output.unwrap();
+    let mut outputs: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..6).map(|_| scope.spawn(run)).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    outputs.sort();
+    assert_eq!(outputs, ["1", "2", "3", "4", "5", "6"]);
+    // A run that waits for its turn can be cancelled.
+    let held = std::fs::File::open(directory.path().join("sessions/s.lock")).unwrap();
+    held.lock().unwrap();
+    let cancel = runtime::Cancel::default();
+    cancel.kill();
+    let cancelled = open().run(Request::new("count").session("s").cancelled_by(cancel)).unwrap();
+    assert_eq!((cancelled.status, cancelled.error.as_deref()), (Status::Failed, Some("execution was cancelled")));
+}
+
+#[test]
 fn the_file_of_a_session_does_not_grow_with_its_runs() {
     let directory = tempfile::tempdir().unwrap();
     let skills = Skills::new(Catalog::open(directory.path()).unwrap(), host(), Preset::Normal.limits());

@@ -81,7 +81,7 @@ fn an_interrupted_update_of_the_shown_skills_is_completed_by_the_next_one() {
         let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.collect::<std::collections::BTreeSet<_>>()
     };
-    // What a process that was killed leaves.
+    // A process that was killed leaves this.
     let place = directory.path().join("mounted");
     std::fs::remove_file(place.join("digests.json")).unwrap();
     std::fs::create_dir(place.join(".new-x")).unwrap();

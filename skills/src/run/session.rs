@@ -2,9 +2,12 @@
 //! available to the next.
 
 use std::collections::HashMap;
+use std::fs::TryLockError;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use runtime::{Command, Content, Sandbox};
+use runtime::{Cancel, Command, Content, Sandbox};
 
 use super::contract::{self, FILES, INPUT, INPUT_FILES, OUT, SESSION, SESSION_OUT};
 use super::prepared::Prepared;
@@ -16,6 +19,9 @@ const MOST_TURNS: usize = 256;
 
 /// The directory of sessions in a sandbox that contains the catalog: `ID/NAME`.
 const KEPT: &str = "/var/lib/sandlite/sessions";
+
+/// How long to wait before the lock of a session is tried again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The lock of each session: runs of one session are sequential.
 pub(super) type Turns = HashMap<String, Arc<Mutex<()>>>;
@@ -37,6 +43,10 @@ pub(super) fn run(
     }
     let directory = inner.place()?.join("sessions");
     std::fs::create_dir_all(&directory).map_err(Error::host("create", &directory))?;
+    let Some(_held) = lock(&directory.join(format!("{name}.lock")), &command.cancel())? else {
+        result.error = Some(collect::CANCELLED.to_owned());
+        return Ok(());
+    };
     let sandbox = prepared.open_session(inner, &directory.join(format!("{name}.db")))?;
     let kept = files_in(&sandbox, SESSION)?;
     prepared.place(&sandbox, request, &kept)?;
@@ -44,6 +54,19 @@ pub(super) fn run(
     keep(&sandbox, (&sandbox, SESSION), result);
     result.sandbox = Some(sandbox.fork()?);
     Ok(())
+}
+
+// Waits for other programs that run something in the session. Returns `None` if the run was cancelled meanwhile.
+fn lock(path: &Path, cancel: &Cancel) -> Result<Option<std::fs::File>, Error> {
+    let file = std::fs::File::create(path).map_err(Error::host("create", path))?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if cancel.is_killed() => return Ok(None),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(Error::host("lock", path)(error)),
+        }
+    }
 }
 
 // Runs a skill of a catalog that is inside a sandbox, which keeps the files of the session.
