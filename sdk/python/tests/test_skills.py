@@ -5,6 +5,7 @@ import asyncio
 import base64
 import contextlib
 import doctest
+import gc
 import hashlib
 import inspect
 import io
@@ -106,6 +107,15 @@ def test_skills_are_shown_in_a_sandbox(skills):
     with Sandbox(mounts=[skills.mount()]) as box:
         assert box.bash("head -n 2 /skills/double/SKILL.md").stdout == "---\nname: double\n"
         assert "Read-only" in box.bash("echo x > /skills/double/main.py").stderr
+
+
+def test_a_mount_needs_no_reference_to_its_catalog(tmp_path):
+    place = tmp_path / "box.db"
+    Skills(place).push(DOUBLE)
+    mount = Skills(place).mount()
+    gc.collect()
+    with Sandbox(mounts=[mount]) as box:
+        assert box.bash("ls /skills/double").stdout == "SKILL.md\nmain.py\n"
 
 
 def test_tools_have_the_schema_of_their_skill(two):
