@@ -1,5 +1,7 @@
 //! Skills are files of a sandbox, and a catalog can be inside one.
 
+use std::collections::BTreeSet;
+
 use ::skills::{Catalog, Error, File, Needs, Package, Request, Skills};
 use runtime::{Preset, Sandbox};
 
@@ -79,7 +81,7 @@ fn an_interrupted_update_of_the_shown_skills_is_completed_by_the_next_one() {
     let shown = skills.directory().unwrap();
     let names = |directory: &std::path::Path| {
         let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.collect::<std::collections::BTreeSet<_>>()
+        names.collect::<BTreeSet<String>>()
     };
     // A process that was killed leaves this.
     let place = directory.path().join("mounted");
@@ -87,8 +89,8 @@ fn an_interrupted_update_of_the_shown_skills_is_completed_by_the_next_one() {
     std::fs::create_dir(place.join(".new-x")).unwrap();
     skills.catalog().delete("two").unwrap();
     skills.directory().unwrap();
-    assert_eq!(names(&shown), ["one".to_owned()].into());
-    assert_eq!(names(&place), ["digests.json", "lock", "skills"].map(str::to_owned).into());
+    assert_eq!(names(&shown), BTreeSet::from(["one".to_owned()]));
+    assert_eq!(names(&place), BTreeSet::from(["digests.json", "lock", "skills"].map(str::to_owned)));
     std::fs::remove_file(place.join("digests.json")).unwrap();
     skills.catalog().delete("one").unwrap();
     skills.directory().unwrap();
