@@ -230,7 +230,12 @@ pub(crate) fn files_of(path: &Path) -> Result<Vec<File>, Error> {
     if path.is_dir() {
         return read_directory(path);
     }
-    let size = std::fs::metadata(path).map_err(Error::host("read", path))?.len();
+    let metadata = std::fs::metadata(path).map_err(Error::host("read", path))?;
+    if !metadata.is_file() {
+        // Reading a device or a pipe may never end.
+        return Err(Error::Argument(format!("`{}` is neither a directory nor a regular file", path.display())));
+    }
+    let size = metadata.len();
     if size > MOST_BYTES {
         return Err(Error::TooLarge(format!("`{}` has {size} bytes; the maximum is {MOST_BYTES}", path.display())));
     }
@@ -360,6 +365,12 @@ mod tests {
         let files = vec![File::new(SKILL_MD, HEAD), File::new("scripts/", "echo")];
         let error = Package::from_files(files).unwrap_err().to_string();
         assert_eq!(error, "unsafe archive: invalid path `scripts/`: the path of a file ends with a slash");
+    }
+
+    #[test]
+    fn a_device_is_not_read() {
+        let error = Package::from_path(Path::new("/dev/null")).unwrap_err();
+        assert_eq!(error.to_string(), "`/dev/null` is neither a directory nor a regular file");
     }
 
     #[test]
