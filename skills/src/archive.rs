@@ -21,7 +21,8 @@ const PATH_BYTES: usize = 512;
 const PATH_DEPTH: usize = 16;
 
 /// File extensions of archives: a nested archive would hide its content from every check.
-const ARCHIVES: [&str; 11] = ["zip", "tar", "gz", "tgz", "bz2", "tbz", "xz", "txz", "7z", "rar", "zst"];
+const ARCHIVES: [&str; 15] =
+    ["zip", "tar", "gz", "tgz", "bz2", "tbz", "tbz2", "xz", "txz", "lz", "lzma", "tlz", "7z", "rar", "zst"];
 
 /// Names that file managers leave behind.
 const LITTER: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
@@ -61,10 +62,13 @@ pub(crate) fn check_path(path: &str) -> Result<(), Error> {
     }
 }
 
-// Characters that make two different names look alike (T-SKL-03). Without combining marks and jamo, no two names are canonically
-// equivalent, apart from letters that are equal in lower case.
+// Characters that make two different names look alike (T-SKL-03). Without combining marks, jamo and second codes of one character, no two
+// names are canonically equivalent, apart from letters that are equal in lower case and a few vowels of Indic scripts.
 fn is_ambiguous(letter: char) -> bool {
     letter.is_control()
+        || matches!(letter, '\u{653}'..='\u{655}' | '\u{93c}' | '\u{9bc}' | '\u{a3c}' | '\u{b3c}' | '\u{3099}' | '\u{309a}')
+        || matches!(letter, '\u{37e}' | '\u{387}' | '\u{1fef}' | '\u{1ffd}' | '\u{2000}' | '\u{2001}' | '\u{2329}' | '\u{232a}')
+        || matches!(letter, '\u{f900}'..='\u{faff}' | '\u{2f800}'..='\u{2fa1f}')
         || matches!(letter, '\u{300}'..='\u{36f}' | '\u{1100}'..='\u{11ff}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
         || is_invisible(letter)
 }
@@ -309,7 +313,7 @@ mod tests {
         let at = lie.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
         lie[at + 24..at + 28].copy_from_slice(&10u32.to_le_bytes());
         assert!(unpack(&lie).unwrap_err().to_string().contains("`a`"));
-        for name in ["inner.zip", "a/b.TAR", "x.tar.gz", "y.7z"] {
+        for name in ["inner.zip", "a/b.TAR", "x.tar.gz", "x.tar.lzma", "y.7z"] {
             assert!(refusal(&[file(name, b"x")]).contains("nested archive"), "{name}");
         }
     }
@@ -335,7 +339,10 @@ mod tests {
         assert!(refusal(&[file("a", b"1"), file("a", b"2")]).contains("duplicate path"));
         assert!(refusal(&[file("README", b"1"), file("readme", b"2")]).contains("ignoring case"));
         assert!(refusal(&[file("\u{c5}", b"1"), file("\u{212b}", b"2")]).contains("duplicate path"), "one letter, two codes");
-        assert!(refusal(&[file("e\u{301}", b"1")]).contains("combining"));
+        for name in ["e\u{301}", "\u{304b}\u{3099}", "\u{627}\u{653}", "\u{915}\u{93c}", "a\u{37e}", "\u{f900}"] {
+            assert!(refusal(&[file(name, b"1")]).contains("combining"), "{}", name.escape_unicode());
+        }
+        assert_eq!(refusal(&[file("\u{304c}", b"1"), file("\u{622}", b"2"), file("\u{8c48};", b"3")]), "");
         assert!(refusal(&[file("a", b"1"), file("a/b", b"2")]).contains("both a file and a directory"));
         let polyglot = [b"GIF89a".as_slice(), &pack(&[file("SKILL.md", b"x")])].concat();
         assert!(unpack(&polyglot).unwrap_err().to_string().contains("not a zip"));

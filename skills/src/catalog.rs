@@ -8,18 +8,19 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use runtime::Sandbox;
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior, params};
 use schemars::JsonSchema;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::manifest::{Mode, is_name};
 use crate::package::{self, File, Package};
 use crate::version::compare;
 use crate::{Error, SkillDiff};
-use inside::Change;
+use inside::{Change, Home};
 
 /// The name of the database in a catalog's directory.
 const FILE: &str = "skills.db";
@@ -27,6 +28,10 @@ const FILE: &str = "skills.db";
 const CACHE_KIB: i64 = 16 << 10;
 /// How long to wait for another process that changes the catalog.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a change is attempted before the catalog is reported as changed by others.
+const ATTEMPTS: usize = 100;
+/// How long to wait before the log of a new file is switched on again.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Versions of skills.
 ///
@@ -42,7 +47,7 @@ pub struct Catalog {
     connection: Mutex<Connection>,
     directory: Option<PathBuf>,
     /// The sandbox that contains the catalog, if any; the database in memory is then a copy of its files.
-    inside: Option<Sandbox>,
+    inside: Option<Home>,
     tenant: String,
 }
 
@@ -104,7 +109,8 @@ pub struct Pushed {
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) package: Package,
-    pub(crate) digest: String,
+    /// As [`Catalog::key`] returns it.
+    pub(crate) key: String,
     /// A snapshot of a sandbox with the required packages.
     pub(crate) base: Option<Vec<u8>>,
     /// Whether it requires the scientific Python.
@@ -142,7 +148,7 @@ impl Catalog {
 
     fn new(mut connection: Connection, directory: Option<PathBuf>) -> Result<Self, Error> {
         connection.busy_timeout(PATIENCE)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        write_ahead(&connection)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "trusted_schema", false)?;
@@ -163,6 +169,32 @@ impl Catalog {
         self.directory.as_deref()
     }
 
+    /// Returns the directory for data of this tenant next to the catalog; `None` in memory.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        let directory = self.directory.clone()?;
+        if self.tenant.is_empty() {
+            return Some(directory);
+        }
+        // The name of a tenant need not be a file name.
+        Some(directory.join("tenants").join(package::hex(&Sha256::digest(&self.tenant))))
+    }
+
+    /// Returns the sandbox that contains the catalog, if any.
+    pub(crate) fn sandbox(&self) -> Option<&Sandbox> {
+        self.inside.as_ref().map(Home::sandbox)
+    }
+
+    // Returns the database. That of a catalog inside a sandbox is read again if another program changed it.
+    fn current(&self) -> Result<MutexGuard<'_, Connection>, Error> {
+        let mut connection = self.connection();
+        if let Some(home) = &self.inside
+            && let Some(newer) = home.newer()?
+        {
+            *connection = newer;
+        }
+        Ok(connection)
+    }
+
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,9 +206,13 @@ impl Catalog {
     ///
     /// Returns [`Error::Conflict`] if the version exists with other content and `replace` is not set.
     pub fn push(&self, package: &Package, replace: bool, base: Option<Base<'_>>) -> Result<Pushed, Error> {
+        repeated(|| self.push_once(package, replace, base))
+    }
+
+    fn push_once(&self, package: &Package, replace: bool, base: Option<Base<'_>>) -> Result<Pushed, Error> {
         let (manifest, digest) = (package.manifest(), package.digest());
         let (name, version) = (manifest.name.clone(), manifest.version.clone());
-        let mut connection = self.connection();
+        let mut connection = self.current()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = rows::digest(&transaction, &self.tenant, &name, &version)?;
         if let Some((id, known, active)) = known {
@@ -207,7 +243,7 @@ impl Catalog {
     /// Returns whether the catalog has exactly this content under its version.
     pub(crate) fn has(&self, package: &Package) -> Result<bool, Error> {
         let manifest = package.manifest();
-        let known = rows::digest(&self.connection(), &self.tenant, &manifest.name, &manifest.version)?;
+        let known = rows::digest(&self.current()?, &self.tenant, &manifest.name, &manifest.version)?;
         Ok(known.is_some_and(|(_, digest, _)| digest == package.digest()))
     }
 
@@ -217,7 +253,7 @@ impl Catalog {
     ///
     /// Returns [`Error::Catalog`] if the database cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        Ok(rows::list(&self.connection(), &self.tenant, "", i64::MAX)?)
+        Ok(rows::list(&self.current()?, &self.tenant, "", i64::MAX)?)
     }
 
     /// Returns a page of the skills by name, those after `after`, and the number of all skills. Its cost does not depend on the
@@ -227,7 +263,7 @@ impl Catalog {
     ///
     /// Returns [`Error::Catalog`] if the database cannot be read.
     pub fn page(&self, after: &str, most: usize) -> Result<(Vec<Listed>, usize), Error> {
-        let connection = self.connection();
+        let connection = self.current()?;
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         Ok((rows::list(&connection, &self.tenant, after, most)?, rows::count(&connection, &self.tenant)?))
     }
@@ -238,7 +274,7 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn find(&self, name: &str) -> Result<Listed, Error> {
-        let found = rows::find(&self.connection(), &self.tenant, name)?;
+        let found = rows::find(&self.current()?, &self.tenant, name)?;
         found.ok_or_else(|| Error::UnknownSkill(name.to_owned()))
     }
 
@@ -248,7 +284,7 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn versions(&self, name: &str) -> Result<Vec<VersionRow>, Error> {
-        let mut versions = rows::versions(&self.connection(), &self.tenant, name)?;
+        let mut versions = rows::versions(&self.current()?, &self.tenant, name)?;
         if versions.is_empty() {
             return Err(Error::UnknownSkill(name.to_owned()));
         }
@@ -266,7 +302,7 @@ impl Catalog {
     }
 
     pub(crate) fn stored(&self, reference: &str) -> Result<Stored, Error> {
-        let connection = self.connection();
+        let connection = self.current()?;
         let (id, digest) = self.resolved(&connection, reference)?;
         let files: Vec<File> = rows::files(&connection, id)?;
         let package = Package::trusted(files);
@@ -275,12 +311,14 @@ impl Catalog {
             return Err(Error::Invalid(format!("the content of `{reference}` was modified: its digest differs from {digest}")));
         }
         let (base, is_scientific) = rows::base(&connection, id)?;
-        Ok(Stored { package, digest, base, is_scientific })
+        Ok(Stored { package, key: key(&connection, id, &digest)?, base, is_scientific })
     }
 
-    /// Returns the digest of a version without reading its files.
-    pub(crate) fn digest(&self, reference: &str) -> Result<String, Error> {
-        Ok(self.resolved(&self.connection(), reference)?.1)
+    /// Returns a text that differs if the files of a version differ or it was pushed again, perhaps with other packages. Reads no file.
+    pub(crate) fn key(&self, reference: &str) -> Result<String, Error> {
+        let connection = self.current()?;
+        let (id, digest) = self.resolved(&connection, reference)?;
+        key(&connection, id, &digest)
     }
 
     fn resolved(&self, connection: &Connection, reference: &str) -> Result<(i64, String), Error> {
@@ -309,7 +347,11 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] or [`Error::UnknownVersion`] if it does not exist.
     pub fn activate(&self, name: &str, version: &str) -> Result<String, Error> {
-        let mut connection = self.connection();
+        repeated(|| self.activate_once(name, version))
+    }
+
+    fn activate_once(&self, name: &str, version: &str) -> Result<String, Error> {
+        let mut connection = self.current()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (id, _) = self.resolved(&transaction, &format!("{name}@{version}"))?;
         rows::activate(&transaction, &self.tenant, name, id)?;
@@ -322,7 +364,7 @@ impl Catalog {
 
     // The sandbox is changed before memory, so a change that cannot be stored is not made.
     fn save(&self, change: Change) -> Result<(), Error> {
-        self.inside.as_ref().map_or(Ok(()), |sandbox| change.save(sandbox))
+        self.inside.as_ref().map_or(Ok(()), |home| home.save(change))
     }
 
     /// Deletes a version, or all versions of a skill if none is named; `name@latest` is the active version. If the active version was
@@ -336,8 +378,12 @@ impl Catalog {
             // A program that leaves the version empty means one version.
             return Err(Error::Argument(format!("missing version in `{}`", runtime::actions::quoted(reference))));
         }
+        repeated(|| self.delete_once(reference))
+    }
+
+    fn delete_once(&self, reference: &str) -> Result<Vec<String>, Error> {
         let (name, _) = package::reference(reference)?;
-        let mut connection = self.connection();
+        let mut connection = self.current()?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (id, _) = self.resolved(&transaction, reference)?;
         let version = if reference.contains('@') { Some(rows::version(&transaction, id)?) } else { None };
@@ -379,7 +425,35 @@ impl Catalog {
             return Ok(false);
         }
         let sql = "SELECT 1 FROM skill WHERE tenant = ?1 AND name = ?2 LIMIT 1";
-        Ok(self.connection().query_row(sql, params![self.tenant, name], |_| Ok(())).optional()?.is_some())
+        Ok(self.current()?.query_row(sql, params![self.tenant, name], |_| Ok(())).optional()?.is_some())
+    }
+}
+
+// Repeats a change of a catalog inside a sandbox that another program changes at the same time.
+fn repeated<T>(change: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    for _ in 1..ATTEMPTS {
+        match change() {
+            Err(Error::Runtime(runtime::Error::Stale { .. })) => {}
+            done => return done,
+        }
+    }
+    change()
+}
+
+fn key(connection: &Connection, id: i64, digest: &str) -> Result<String, Error> {
+    Ok(format!("{digest} {id} {}", rows::pushed(connection, id)?))
+}
+
+// Switches the log on. SQLite does not wait for another process that does the same with a new file.
+fn write_ahead(connection: &Connection) -> Result<(), Error> {
+    let began = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && began.elapsed() < PATIENCE => {
+                std::thread::sleep(PAUSE);
+            }
+            switched => return Ok(switched?),
+        }
     }
 }
 

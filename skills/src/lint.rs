@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::manifest::{self, Language, Manifest, Mode, Read};
 use crate::package::{self, ENTRIES, File, SKILL_MD, entry};
-use crate::requirements::{Need, need};
+use crate::requirements::{Need, lines, need};
 use crate::{Error, scan};
 
 /// Recommended maximum number of lines of instructions.
@@ -208,13 +208,9 @@ fn script(files: &[File], manifest: &Manifest) -> Option<Finding> {
 fn requirements(files: &[File]) -> Vec<Finding> {
     let Some(text) = files.iter().find(|file| file.path == "requirements.txt").and_then(File::text) else { return Vec::new() };
     let mut findings = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split(" #").next().unwrap_or_default().trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let at = Some(number + 1);
-        match need(line) {
+    for (number, line) in lines(text) {
+        let at = Some(number);
+        match need(&line) {
             Need::Pure | Need::Scientific => {}
             Need::Native(reason) => {
                 let message = format!("`{line}` cannot run here: {reason}");

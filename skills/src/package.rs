@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::archive::{self, MOST_BYTES, MOST_ENTRIES, check_names, check_path, is_litter};
 use crate::lint::{self, Severity};
 use crate::manifest::{self, Language, Manifest};
+use crate::requirements;
 use crate::{Error, Finding};
 
 /// The file that makes a directory a skill.
@@ -143,8 +144,7 @@ impl Package {
     #[must_use]
     pub fn requirements(&self) -> Vec<String> {
         let text = self.file("requirements.txt").and_then(File::text).unwrap_or_default();
-        let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
-        lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+        requirements::lines(text).into_iter().map(|(_, line)| line).collect()
     }
 
     /// Returns a digest of all files: names, contents and executable bits.
@@ -181,6 +181,16 @@ pub(crate) fn digest(files: &[File]) -> String {
     format!("sha256:{}", hex(&hasher.finalize()))
 }
 
+/// Checks the path of a file, which ends with a name.
+pub(crate) fn check_file_path(path: &str) -> Result<(), Error> {
+    check_path(path)?;
+    if path.ends_with('/') {
+        let shown = runtime::actions::quoted(path);
+        return Err(Error::Unsafe(format!("invalid path `{shown}`: the path of a file ends with a slash")));
+    }
+    Ok(())
+}
+
 /// Rejects invalid files regardless of the content of `SKILL.md`.
 pub(crate) fn check_files(files: &[File]) -> Result<(), Error> {
     if files.len() > MOST_ENTRIES {
@@ -190,7 +200,7 @@ pub(crate) fn check_files(files: &[File]) -> Result<(), Error> {
     if total > MOST_BYTES {
         return Err(Error::TooLarge(format!("it has {total} bytes; the maximum is {MOST_BYTES}")));
     }
-    files.iter().try_for_each(|file| check_path(&file.path))?;
+    files.iter().try_for_each(|file| check_file_path(&file.path))?;
     check_names(files.iter().map(|file| file.path.as_str()))?;
     match files.iter().find(|file| file.path == SKILL_MD) {
         None => Err(Error::Invalid(NO_SKILL_MD.to_owned())),
@@ -220,7 +230,12 @@ pub(crate) fn files_of(path: &Path) -> Result<Vec<File>, Error> {
     if path.is_dir() {
         return read_directory(path);
     }
-    let size = std::fs::metadata(path).map_err(Error::host("read", path))?.len();
+    let metadata = std::fs::metadata(path).map_err(Error::host("read", path))?;
+    if !metadata.is_file() {
+        // Reading a device or a pipe may never end.
+        return Err(Error::Argument(format!("`{}` is neither a directory nor a regular file", path.display())));
+    }
+    let size = metadata.len();
     if size > MOST_BYTES {
         return Err(Error::TooLarge(format!("`{}` has {size} bytes; the maximum is {MOST_BYTES}", path.display())));
     }
@@ -343,6 +358,19 @@ mod tests {
     fn requirements_are_lines_without_comments() {
         let files = vec![File::new(SKILL_MD, HEAD), File::new("requirements.txt", "# none\n\nsix==1.17.0  # pinned\nrich\n")];
         assert_eq!(Package::from_files(files).unwrap().requirements(), ["six==1.17.0", "rich"]);
+    }
+
+    #[test]
+    fn the_path_of_a_file_ends_with_a_name() {
+        let files = vec![File::new(SKILL_MD, HEAD), File::new("scripts/", "echo")];
+        let error = Package::from_files(files).unwrap_err().to_string();
+        assert_eq!(error, "unsafe archive: invalid path `scripts/`: the path of a file ends with a slash");
+    }
+
+    #[test]
+    fn a_device_is_not_read() {
+        let error = Package::from_path(Path::new("/dev/null")).unwrap_err();
+        assert_eq!(error.to_string(), "`/dev/null` is neither a directory nor a regular file");
     }
 
     #[test]

@@ -64,14 +64,35 @@ pub(crate) enum Need {
     Unreadable,
 }
 
+/// Returns the requirements in a `requirements.txt`, each with the number of its first line, from 1. A backslash continues a line; hashes are
+/// left out, because wheels are checked by their own records.
+pub(crate) fn lines(text: &str) -> Vec<(usize, String)> {
+    let (mut found, mut open) = (Vec::new(), None);
+    for (number, line) in (1..).zip(text.lines()) {
+        let (start, before) = open.take().unwrap_or((number, String::new()));
+        let whole = before + line;
+        match whole.strip_suffix('\\') {
+            Some(part) if !line.trim_start().starts_with('#') => open = Some((start, format!("{part} "))),
+            _ => found.push((start, whole)),
+        }
+    }
+    found.extend(open);
+    let requirement = |line: &str| {
+        let line = line.split(" #").next().unwrap_or_default();
+        line.split(" --hash").next().unwrap_or_default().trim().to_owned()
+    };
+    let found = found.into_iter().map(|(number, line)| (number, requirement(&line)));
+    found.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect()
+}
+
 /// Parses a line of a `requirements.txt`.
 pub(crate) fn need(line: &str) -> Need {
-    let name = normalized(line);
-    let is_name = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    if !is_name || line.contains("://") || line.contains(" @ ") {
+    let mut refuse = |name: &str| Err(runtime::Error::Invalid(name.to_owned()));
+    // What is not a name reaches no pip, which might run code for it.
+    if !runtime::requirements(line, &mut refuse).is_ok_and(|names| names.len() == 1) {
         return Need::Unreadable;
     }
-    match name.as_str() {
+    match normalized(line).as_str() {
         name if SCIENTIFIC.contains(&name) => Need::Scientific,
         name if NATIVE.contains(&name) => Need::Native("it contains native code or requires other programs"),
         _ => Need::Pure,
@@ -199,9 +220,18 @@ mod tests {
             ("pkg @ https://x/y.whl", Need::Unreadable),
             ("git+https://x", Need::Unreadable),
             ("./local", Need::Unreadable),
+            ("six-1.17.0.tar.gz", Need::Unreadable),
+            ("payload.zip[x]", Need::Unreadable),
         ] {
             assert_eq!(need(line), expected, "{line}");
         }
         assert!(matches!(need("torch==2.9"), Need::Native(_)));
+    }
+
+    #[test]
+    fn lines_are_continued_and_hashes_are_left_out() {
+        let text = "# pinned \\\nsix==1.17.0 \\\r\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n\nrich>=13  # comment\ntail \\";
+        let expected = [(2, "six==1.17.0"), (6, "rich>=13"), (7, "tail")];
+        assert_eq!(lines(text), expected.map(|(number, line)| (number, line.to_owned())));
     }
 }

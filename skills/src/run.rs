@@ -336,13 +336,14 @@ impl Skills {
     ///
     /// Returns [`Error::Requirements`] if a required package cannot be installed, and the errors of [`Catalog::push`].
     pub fn push(&self, package: &Package, needs: Needs<'_>) -> Result<Pushed, Error> {
-        let Inner { catalog, limits, .. } = &*self.0;
+        let Inner { catalog, limits, cache, .. } = &*self.0;
         if catalog.has(package)? {
             return catalog.push(package, false, None);
         }
         let replace = needs.replace;
         let resolved = requirements::resolve(package, needs, || self.0.host(), limits)?;
         let pushed = catalog.push(package, replace, Some(resolved.base()))?;
+        cache.forget(&pushed.digest);
         let mut notes = resolved.notes;
         if let Some(image) = &package.manifest().image {
             notes.push(format!("image `{image}` has no effect: skills run in WebAssembly"));
@@ -439,8 +440,8 @@ impl Inner {
 
     /// Returns the directory for data next to the catalog; a temporary one for a catalog in memory.
     fn place(&self) -> Result<PathBuf, Error> {
-        if let Some(directory) = self.catalog.directory() {
-            return Ok(directory.to_owned());
+        if let Some(place) = self.catalog.place() {
+            return Ok(place);
         }
         if self.scratch.get().is_none() {
             let made = tempfile::tempdir().map_err(Error::host("create", "a temporary directory"))?;

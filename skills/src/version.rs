@@ -54,15 +54,23 @@ pub fn next_patch(version: &str) -> Option<String> {
 /// ```
 #[must_use]
 pub fn with_version(skill: &str, version: &str) -> String {
-    let mut lines: Vec<&str> = skill.split_inclusive('\n').collect();
-    let end = lines.iter().skip(1).position(|line| line.trim_end() == "---").map(|at| at + 1);
-    let (true, Some(end)) = (lines.first().is_some_and(|line| line.trim_end() == "---"), end) else { return skill.to_owned() };
+    // As in the front matter's parser, empty lines may come first.
+    let mut lines: Vec<&str> = skill.trim_start_matches('\u{feff}').split_inclusive('\n').collect();
+    let first = lines.iter().take_while(|line| line.trim().is_empty()).count();
+    let end = lines.iter().skip(first + 1).position(|line| line.trim_end() == "---").map(|at| at + first + 1);
+    let is_head = lines.get(first).is_some_and(|line| line.trim_end() == "---");
+    let (true, Some(end)) = (is_head, end) else { return skill.to_owned() };
     let named = format!("version: \"{version}\"\n");
-    match lines.iter().take(end).position(|line| line.starts_with("version:")) {
+    match lines.iter().take(end).position(|line| is_version_field(line)) {
         Some(at) => drop(lines.splice(at..=at, [named.as_str()])),
         None => lines.insert(end, &named),
     }
     lines.concat()
+}
+
+fn is_version_field(line: &str) -> bool {
+    let name = line.split_once(':').map(|(name, _)| name.trim_end());
+    matches!(name, Some("version" | "\"version\"" | "'version'"))
 }
 
 /// Compares two versions; a pre-release comes before its release.
@@ -144,6 +152,7 @@ mod tests {
         check("---\nname: x\n---\ntext", "---\nname: x\nversion: \"2.0.0\"\n---\ntext");
         check("---\nmetadata:\n  version: 1\n---\n", "---\nmetadata:\n  version: 1\nversion: \"2.0.0\"\n---\n");
         check("---\r\nversion: 1.0.0\r\n---\r\n", "---\r\nversion: \"2.0.0\"\n---\r\n");
+        check("\u{feff}\n---\n'version' : 1.0.0\n---\n", "\n---\nversion: \"2.0.0\"\n---\n");
         check("version: 1.0.0\n", "version: 1.0.0\n");
         check("---\nname: x\n", "---\nname: x\n");
     }

@@ -216,6 +216,9 @@ fn blocked_variables_are_refused_and_others_are_set() {
         "SANDBOX_X",
         "sandbox_x",
         "Skill_y",
+        "",
+        "A=B",
+        "a\0b",
     ] {
         let result = skills.run(Request::new("test").env(name, "x")).unwrap();
         assert_eq!(result.status, Status::Failed);
@@ -226,6 +229,8 @@ fn blocked_variables_are_refused_and_others_are_set() {
         assert_eq!(skills.run(Request::new("test").env(name, "x")).unwrap().status, Status::Success, "{name}");
     }
     assert_eq!(skills.run(Request::new("test").env("MODE", "fast")).unwrap().logs, "fast\n");
+    let zero = skills.run(Request::new("test").env("MODE", "a\0b")).unwrap();
+    assert_eq!(zero.error.as_deref(), Some("env var \"MODE\" contains a zero byte"));
 }
 
 #[test]
@@ -242,7 +247,7 @@ fn files_are_copied_in_and_out_with_size_and_checksum() {
     let directory = tempfile::tempdir().unwrap();
     result.save(&directory.path().join("out")).unwrap();
     assert_eq!(std::fs::read(directory.path().join("out/d/abc")).unwrap(), b"abc");
-    for name in ["../x", "/x", "a\0b"] {
+    for name in ["../x", "/x", "a\0b", "d/", ""] {
         let refused = skills.run(Request::new("test").file(name, "x")).unwrap();
         assert!(refused.error.unwrap().starts_with("invalid file name"), "{name:?}");
     }
@@ -420,6 +425,24 @@ fn tenants_cannot_see_each_other() {
 }
 
 #[test]
+fn sessions_and_shown_skills_of_tenants_are_separate() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, two] = ["one", "../two"].map(|tenant| {
+        let catalog = Catalog::open(directory.path()).unwrap().of_tenant(tenant);
+        Skills::new(catalog, host(), Preset::Normal.limits())
+    });
+    for skills in [&one, &two] {
+        push(skills, "test", "", &[("main.sh", "ls session; echo secret > out/session/note")]);
+    }
+    push(&one, "own", "", &[]);
+    let logs = |skills: &Skills| skills.run(Request::new("test").session("s")).unwrap().logs;
+    assert_eq!([logs(&one), logs(&one), logs(&two)], ["", "note\n", ""]);
+    let shown = |skills: &Skills| std::fs::read_dir(skills.directory().unwrap()).unwrap().count();
+    assert_eq!([shown(&one), shown(&two), shown(&one)], [2, 1, 2]);
+    assert!(two.directory().unwrap().canonicalize().unwrap().starts_with(directory.path().canonicalize().unwrap()));
+}
+
+#[test]
 fn a_session_survives_a_script_that_removes_its_directories() {
     let skills = skills();
     push(&skills, "wild", "", &[("main.sh", "rm -r out session input && echo done")]);
@@ -428,6 +451,45 @@ fn a_session_survives_a_script_that_removes_its_directories() {
     assert_eq!((result.status, result.logs.as_str()), (Status::Success, "done\n"), "{:?}", result.error);
     assert_eq!(skills.run(Request::new("put").session("s")).unwrap().logs, "");
     assert_eq!(skills.run(Request::new("put").session("s")).unwrap().logs, "note\n");
+}
+
+#[test]
+fn a_session_survives_a_script_that_puts_other_things_in_the_place_of_its_directories() {
+    let skills = skills();
+    let wild =
+        "rm -r out session input input.json; echo x > out; ln -s /etc session; echo x > input; mkdir input.json; echo done";
+    push(&skills, "wild", "", &[("main.sh", wild)]);
+    push(&skills, "files", "", &[("main.sh", "rm -r out/* && echo x > out/files && echo x > out/session && echo done")]);
+    push(&skills, "put", "", &[("main.sh", "cat input.json; echo one > out/session/note && ls session")]);
+    let logs = |name: &str| {
+        let result = skills.run(Request::new(name).session("s")).unwrap();
+        assert_eq!((result.status, result.error), (Status::Success, None), "{name}");
+        result.logs
+    };
+    assert_eq!([logs("wild"), logs("put"), logs("files"), logs("put")], ["done\n", "{}", "done\n", "{}note\n"]);
+}
+
+#[test]
+fn programs_take_turns_in_a_session() {
+    let directory = tempfile::tempdir().unwrap();
+    // Each has its own catalog, as in processes of their own.
+    let open = || Skills::new(Catalog::open(directory.path()).unwrap(), host(), Preset::Normal.limits());
+    let script = "n=$(cat session/n 2> /dev/null); sleep 0.05; echo $((n + 1)) | tee out/session/n > out/output.json";
+    push(&open(), "count", "", &[("main.sh", script)]);
+    let run = || open().run(Request::new("count").session("s")).unwrap().output.unwrap();
+    let mut outputs: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..6).map(|_| scope.spawn(run)).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    outputs.sort();
+    assert_eq!(outputs, ["1", "2", "3", "4", "5", "6"]);
+    // A run that waits for its turn can be cancelled.
+    let held = std::fs::File::open(directory.path().join("sessions/s.lock")).unwrap();
+    held.lock().unwrap();
+    let cancel = runtime::Cancel::default();
+    cancel.kill();
+    let cancelled = open().run(Request::new("count").session("s").cancelled_by(cancel)).unwrap();
+    assert_eq!((cancelled.status, cancelled.error.as_deref()), (Status::Failed, Some("execution was cancelled")));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Skills are files of a sandbox, and a catalog can be inside one.
 
-use ::skills::{Catalog, File, Needs, Package, Request, Skills};
+use std::collections::BTreeSet;
+
+use ::skills::{Catalog, Error, File, Needs, Package, Request, Skills};
 use runtime::{Preset, Sandbox};
 
 use super::host;
@@ -71,6 +73,62 @@ fn processes_that_show_the_same_catalog_do_not_disturb_each_other() {
 }
 
 #[test]
+fn an_interrupted_update_of_the_shown_skills_is_completed_by_the_next_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let skills = Skills::new(Catalog::open(directory.path()).unwrap(), host(), Preset::Normal.limits());
+    push(&skills, "one", "", &[]);
+    push(&skills, "two", "", &[]);
+    let shown = skills.directory().unwrap();
+    let names = |directory: &std::path::Path| {
+        let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<BTreeSet<String>>()
+    };
+    // A process that was killed leaves this.
+    let place = directory.path().join("mounted");
+    std::fs::remove_file(place.join("digests.json")).unwrap();
+    std::fs::create_dir(place.join(".new-x")).unwrap();
+    skills.catalog().delete("two").unwrap();
+    skills.directory().unwrap();
+    assert_eq!(names(&shown), BTreeSet::from(["one".to_owned()]));
+    assert_eq!(names(&place), BTreeSet::from(["digests.json", "lock", "skills"].map(str::to_owned)));
+    std::fs::remove_file(place.join("digests.json")).unwrap();
+    skills.catalog().delete("one").unwrap();
+    skills.directory().unwrap();
+    assert!(names(&shown).is_empty());
+}
+
+#[test]
+fn processes_that_create_a_catalog_at_the_same_time_do_not_disturb_each_other() {
+    for _ in 0..20 {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, start) = (directory.path().join("catalog"), std::sync::Barrier::new(8));
+        let create = |number: usize| {
+            start.wait();
+            let catalog = Catalog::open(&place).unwrap();
+            catalog.push(&package(&format!("skill-{number}"), "", &[]), false, None).unwrap();
+        };
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let create = &create;
+                scope.spawn(move || create(number));
+            }
+        });
+        assert_eq!(Catalog::open(&place).unwrap().list().unwrap().len(), 8);
+    }
+}
+
+#[test]
+fn a_catalog_inside_a_sandbox_keeps_the_files_of_sessions_in_it() {
+    let sandbox = Sandbox::builder().host(host()).open().unwrap();
+    let open = || Skills::new(Catalog::inside(sandbox.clone()).unwrap(), host(), Preset::Normal.limits());
+    let script = "cat session/n input/n 2> /dev/null | wc -l; echo x >> session/n; cp session/n out/session";
+    push(&open(), "test", "", &[("main.sh", script)]);
+    let logs = |session: &str| open().run(Request::new("test").session(session)).unwrap().logs;
+    assert_eq!([logs("s"), logs("s"), logs("s"), logs("t")], ["0\n", "2\n", "4\n", "0\n"]);
+    assert_eq!(sandbox.fs().read("/var/lib/sandlite/sessions/s/n").unwrap(), b"x\nx\nx\n");
+}
+
+#[test]
 fn a_catalog_inside_a_sandbox_travels_with_it() {
     let sandbox = Sandbox::builder().host(host()).open().unwrap();
     let skills = Skills::new(Catalog::inside(sandbox.clone()).unwrap(), host(), Preset::Normal.limits());
@@ -87,6 +145,35 @@ fn a_catalog_inside_a_sandbox_travels_with_it() {
     fork.bash("cd /var/lib/sandlite/skills/test && echo rubbish > 9.0.0.zip && echo ../../x > active").unwrap();
     let checked = Catalog::inside(fork).unwrap();
     assert_eq!(checked.list().unwrap()[0].version, "1.0.0");
+}
+
+#[test]
+fn programs_with_the_catalog_of_one_sandbox_see_each_others_changes() {
+    let sandbox = Sandbox::builder().host(host()).open().unwrap();
+    let open = || Catalog::inside(sandbox.clone()).unwrap();
+    let (one, two) = (open(), open());
+    let version = |version: &str, script: &str| package("test", &format!("version: {version}\n"), &[("main.sh", script)]);
+    one.push(&version("1.0.0", "echo 1"), false, None).unwrap();
+    assert_eq!(two.find("test").unwrap().version, "1.0.0");
+    assert!(matches!(two.push(&version("1.0.0", "echo 2"), false, None), Err(Error::Conflict { .. })));
+    two.push(&version("1.1.0", "echo 2"), false, None).unwrap();
+    one.activate("test", "1.0.0").unwrap();
+    assert_eq!((two.find("test").unwrap().version.as_str(), two.versions("test").unwrap().len()), ("1.0.0", 2));
+    one.delete("test@1.0.0").unwrap();
+    assert_eq!((two.find("test").unwrap().version.as_str(), two.versions("test").unwrap().len()), ("1.1.0", 1));
+    std::thread::scope(|scope| {
+        for (number, catalog) in [&one, &two].into_iter().enumerate() {
+            scope.spawn(move || {
+                for patch in 0..5 {
+                    let head = format!("version: 2.{number}.{patch}\n");
+                    catalog.push(&package("test", &head, &[("main.sh", "echo 3")]), false, None).unwrap();
+                }
+            });
+        }
+    });
+    for catalog in [one, two, open()] {
+        assert_eq!((catalog.find("test").unwrap().version.as_str(), catalog.versions("test").unwrap().len()), ("2.1.4", 11));
+    }
 }
 
 #[test]

@@ -184,7 +184,10 @@ fn a_package_that_needs_its_compiled_part_is_refused_with_the_reason() {
 #[test]
 fn names_that_pip_might_run_code_for_are_not_handed_to_it() {
     let sandbox = sandbox();
-    for name in ["six @ https://example.com/six.whl", "git+https://example.com/six", "--index-url=x", "a;b"] {
+    // The last two are files of the current directory, which pip would build.
+    for name in
+        ["six @ https://example.com/six.whl", "git+https://example.com/six", "--index-url=x", "a;b", "a.tar.gz", "a.zip[x]"]
+    {
         let asked = |_: &[String]| panic!("pip was asked for {name}");
         let error = sandbox.packages().install_named(&[name.to_owned()], Vec::new(), &Sources::default(), asked).unwrap_err();
         assert!(error.to_string().starts_with("invalid package name `"), "{error}");

@@ -45,6 +45,9 @@ const SCIENTIFIC: [&str; 13] = [
     "statsmodels",
 ];
 
+/// Endings of names that pip takes for files.
+const ARCHIVES: [&str; 7] = [".whl", ".zip", ".tar", ".tbz", ".tgz", ".txz", ".tlz"];
+
 /// Maximum nesting of requirements files.
 const MAX_INCLUDED: usize = 16;
 
@@ -220,13 +223,22 @@ fn arguments(tags: &[&str], sources: &Sources, no_deps: bool, names: &[String]) 
     arguments
 }
 
-/// Returns whether a text is a name with extras, versions and conditions; not a URL, for which pip might run code.
+/// Returns whether a text is a name with extras, versions and conditions; not a URL or a file, for which pip might run code.
 fn is_requirement(text: &str) -> bool {
     let (name, condition) = text.split_once(';').unwrap_or((text, "="));
     condition.contains(['<', '>', '='])
+        && !is_archive(name)
         && name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-[],=<>!~*+ ()".contains(letter))
         && condition.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-=<>!~*+ ()'\",".contains(letter))
+}
+
+// Whether pip takes a name for a file in the current directory, which it would unpack and, without a wheel in it, build.
+fn is_archive(name: &str) -> bool {
+    let name = name.trim_end();
+    let without_extras = name.strip_suffix(']').and_then(|name| name.rsplit_once('[')).map_or(name, |(name, _)| name);
+    let file = without_extras.trim_end().to_ascii_lowercase();
+    file.contains(".tar.") || ARCHIVES.iter().any(|ending| file.ends_with(ending))
 }
 
 /// Returns the names in a requirements file, one per line. `read` returns the text of a file included with `-r`.
@@ -361,6 +373,14 @@ mod tests {
         }
         for name in ["-rfile", "git+https://x", "six @ https://x", "a;b", "a;", "a;b=$", "", "$(x)", "./six", "a\nb"] {
             assert!(!is_requirement(name), "{name}");
+        }
+        for name in
+            ["a.tar.gz", "a-1.0.TAR.GZ [x]", "a.zip[x]", "a.tgz ; python_version > '3'", "a==1.tar", "a-1-py3-none-any.whl"]
+        {
+            assert!(!is_requirement(name), "{name}");
+        }
+        for name in ["tar", "zip.it", "a.zipper", "targz==1.0", "zope.interface[test]"] {
+            assert!(is_requirement(name), "{name}");
         }
     }
 

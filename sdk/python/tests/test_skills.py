@@ -5,6 +5,7 @@ import asyncio
 import base64
 import contextlib
 import doctest
+import gc
 import hashlib
 import inspect
 import io
@@ -106,6 +107,15 @@ def test_skills_are_shown_in_a_sandbox(skills):
     with Sandbox(mounts=[skills.mount()]) as box:
         assert box.bash("head -n 2 /skills/double/SKILL.md").stdout == "---\nname: double\n"
         assert "Read-only" in box.bash("echo x > /skills/double/main.py").stderr
+
+
+def test_a_mount_needs_no_reference_to_its_catalog(tmp_path):
+    place = tmp_path / "box.db"
+    Skills(place).push(DOUBLE)
+    mount = Skills(place).mount()
+    gc.collect()
+    with Sandbox(mounts=[mount]) as box:
+        assert box.bash("ls /skills/double").stdout == "SKILL.md\nmain.py\n"
 
 
 def test_tools_have_the_schema_of_their_skill(two):
@@ -218,10 +228,13 @@ def test_requirements_come_from_wheels(tmp_path):
         digest = base64.urlsafe_b64encode(hashlib.sha256(contents[name].encode()).digest()).decode().rstrip("=")
         return f"{name},sha256={digest},{len(contents[name])}\n"
 
-    contents["tinypkg-1.0.dist-info/RECORD"] = "".join(map(row, contents)) + "tinypkg-1.0.dist-info/RECORD,,\n"
-    with zipfile.ZipFile(wheels / "tinypkg-1.0-py3-none-any.whl", "w") as wheel:
-        for name, text in contents.items():
-            wheel.writestr(name, text)
+    def build():
+        record = "".join(map(row, contents)) + "tinypkg-1.0.dist-info/RECORD,,\n"
+        with zipfile.ZipFile(wheels / "tinypkg-1.0-py3-none-any.whl", "w") as wheel:
+            for name, text in {**contents, "tinypkg-1.0.dist-info/RECORD": record}.items():
+                wheel.writestr(name, text)
+
+    build()
     skills = Skills(tmp_path / "catalog")
     skill = {
         "SKILL.md": "---\nname: t\ndescription: Triples.\n---\n",
@@ -238,6 +251,14 @@ def test_requirements_come_from_wheels(tmp_path):
     with pytest.raises(sandlite.SandliteError, match="missingpkg"):
         skills.push({**skill, "requirements.txt": "missingpkg\n"}, find_links=wheels, offline=True, replace=True)
     assert skills.run("t", check=True).logs == "42\n", "a push that is refused changes nothing"
+    contents["tinypkg/__init__.py"] = "def triple(n):\n    return -3 * n\n"
+    build()
+    skills.delete("t")
+    skills.push(skill, find_links=wheels, offline=True)
+    assert skills.run("t", check=True).logs == "-42\n", "the same skill with other packages"
+    pinned = {**skill, "requirements.txt": "tinypkg==1.0 \\\n    --hash=sha256:00\n"}
+    skills.push(pinned, find_links=wheels, offline=True, replace=True)
+    assert skills.run("t", check=True).logs == "-42\n"
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.name)

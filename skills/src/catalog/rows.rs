@@ -100,6 +100,11 @@ pub(super) fn replaced(connection: &Connection, tenant: &str, name: &str, versio
     connection.prepare_cached(sql)?.query_map(params![tenant, name, version], |row| row.get(0))?.collect()
 }
 
+/// Returns the time of a push, in seconds since 1970.
+pub(super) fn pushed(connection: &Connection, id: i64) -> Result<i64> {
+    connection.prepare_cached("SELECT pushed FROM skill WHERE id = ?1")?.query_row([id], |row| row.get(0))
+}
+
 /// Sets the time of a push, in seconds since 1970.
 pub(super) fn set_pushed(connection: &Connection, tenant: &str, name: &str, version: &str, pushed: i64) -> Result<()> {
     let sql = "UPDATE skill SET pushed = ?4 WHERE tenant = ?1 AND name = ?2 AND version = ?3";

@@ -19,6 +19,9 @@ const MOST_FILES: usize = 1000;
 /// Maximum depth of the output, as that of JSON values in this program.
 const DEPTH_MAX: usize = 127;
 
+/// The error of a run that was cancelled.
+pub(super) const CANCELLED: &str = "execution was cancelled";
+
 /// Runs a script and collects its results.
 pub(super) fn run(sandbox: &Sandbox, prepared: &Prepared, command: Command, result: &mut RunResult) -> Result<(), Error> {
     let cancel = command.cancel();
@@ -57,7 +60,7 @@ pub(super) fn run(sandbox: &Sandbox, prepared: &Prepared, command: Command, resu
 
 fn ended(output: &Output, is_killed: bool, prepared: &Prepared, problem: Option<String>) -> (Status, Option<String>) {
     match &output.status {
-        _ if is_killed => (Status::Failed, Some("execution was cancelled".to_owned())),
+        _ if is_killed => (Status::Failed, Some(CANCELLED.to_owned())),
         ExitStatus::Limit(reached) if reached.limit == LimitName::Wall => {
             (Status::Timeout, Some(format!("execution timed out after {}", format_duration(prepared.timeout))))
         }

@@ -57,11 +57,15 @@ pub(super) fn check(prepared: &Prepared, request: &Request) -> Result<(), String
         let upper = name.to_ascii_uppercase();
         BLOCKED.contains(&name) || BLOCKED_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
     };
-    if let Some((name, _)) = request.env.iter().find(|(name, _)| is_blocked(name)) {
+    let is_invalid = |name: &str| name.is_empty() || name.contains(['=', '\0']);
+    if let Some((name, _)) = request.env.iter().find(|(name, _)| is_blocked(name) || is_invalid(name)) {
         return Err(format!("env var {name:?} is not allowed"));
     }
+    if let Some((name, _)) = request.env.iter().find(|(_, value)| value.contains('\0')) {
+        return Err(format!("env var {name:?} contains a zero byte"));
+    }
     for (name, _) in &request.files {
-        crate::archive::check_path(name).map_err(|_| format!("invalid file name `{}`", runtime::actions::quoted(name)))?;
+        crate::package::check_file_path(name).map_err(|_| format!("invalid file name `{}`", runtime::actions::quoted(name)))?;
     }
     let input = request.input.as_deref().unwrap_or("{}");
     super::collect::check_json(input).map_err(|reason| format!("invalid input: not JSON: {reason}"))?;

@@ -13,29 +13,37 @@ use super::prepared::write_files;
 use crate::catalog::Catalog;
 use crate::{Error, File};
 
+/// How the names of directories begin that are still being written.
+const UNFINISHED: &str = ".new-";
+
 /// Updates the directory and returns the part of it to mount.
 pub(super) fn update(catalog: &Catalog, directory: &Path) -> Result<PathBuf, Error> {
     let shown = directory.join("skills");
     std::fs::create_dir_all(&shown).map_err(Error::host("create", &shown))?;
     let digests = directory.join("digests.json");
-    let wanted: Digests = catalog.list()?.into_iter().map(|skill| (skill.name, skill.digest)).collect();
-    if known(&digests) == wanted {
+    if known(&digests).as_ref() == Some(&wanted(catalog)?) {
         return Ok(shown);
     }
     // Another process may be writing it.
     let lock = directory.join("lock");
     let held = std::fs::File::create(&lock).map_err(Error::host("create", &lock))?;
     held.lock().map_err(Error::host("lock", &lock))?;
-    let known = known(&digests);
+    // While this one waited, skills may have been pushed and shown.
+    let (known, wanted) = (known(&digests).unwrap_or_default(), wanted(catalog)?);
     // Until everything is written, the existing content is not known to be valid.
     let _ = std::fs::remove_file(&digests);
-    for name in known.keys().filter(|name| !wanted.contains_key(*name)) {
-        remove(&shown.join(name))?;
-    }
+    remove_others(directory, |name| !name.starts_with(UNFINISHED))?;
+    remove_others(&shown, |name| wanted.contains_key(name))?;
     for (name, digest) in &wanted {
         if known.get(name) != Some(digest) {
-            let new = tempfile::tempdir_in(directory).map_err(Error::host("create", directory))?;
-            write_files(&catalog.get(name)?, new.path())?;
+            let package = match catalog.get(name) {
+                // Another process has just deleted it.
+                Err(Error::UnknownSkill(_)) => continue,
+                package => package?,
+            };
+            let new = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(directory);
+            let new = new.map_err(Error::host("create", directory))?;
+            write_files(&package, new.path())?;
             let place = shown.join(name);
             remove(&place)?;
             std::fs::rename(new.keep(), &place).map_err(Error::host("write", &place))?;
@@ -49,8 +57,24 @@ pub(super) fn update(catalog: &Catalog, directory: &Path) -> Result<PathBuf, Err
 /// The digests of the skills in the directory.
 type Digests = BTreeMap<String, String>;
 
-fn known(digests: &Path) -> Digests {
-    std::fs::read(digests).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+fn wanted(catalog: &Catalog) -> Result<Digests, Error> {
+    Ok(catalog.list()?.into_iter().map(|skill| (skill.name, skill.digest)).collect())
+}
+
+fn known(digests: &Path) -> Option<Digests> {
+    serde_json::from_slice(&std::fs::read(digests).ok()?).ok()
+}
+
+// Removes the directories in a directory that are not kept: a process that was killed may have left any.
+fn remove_others(directory: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), Error> {
+    for entry in std::fs::read_dir(directory).map_err(Error::host("read", directory))? {
+        let path = entry.map_err(Error::host("read", directory))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && !is_kept(&name) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn remove(place: &Path) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use runtime::{Builder, ByteSize, Content, JsonSchema, Limits, Mount, Python, Sandbox};
 
-use super::{Inner, Request, RunResult, Status, contract};
+use super::{Inner, Request, RunResult, Status, contract, session};
 use crate::catalog::Stored;
 use crate::{Error, Package};
 
@@ -36,11 +36,11 @@ pub(super) struct Prepared {
 #[derive(Default)]
 pub(super) struct Cache(Mutex<Ready>);
 
-/// The skills by digest, each with the time of its last use, and a counter of uses.
+/// The skills by the key of their version, each with the time of its last use, and a counter of uses.
 #[derive(Default)]
 struct Ready {
     clock: u64,
-    by_digest: HashMap<String, (u64, Arc<Prepared>)>,
+    by_key: HashMap<String, (u64, Arc<Prepared>)>,
 }
 
 impl Cache {
@@ -50,25 +50,30 @@ impl Cache {
 
     /// Returns the skill for a reference, preparing it if necessary.
     pub(super) fn get(&self, inner: &Inner, reference: &str) -> Result<Arc<Prepared>, Error> {
-        let digest = inner.catalog.digest(reference)?;
+        let key = inner.catalog.key(reference)?;
         {
-            let Ready { clock, by_digest } = &mut *self.lock();
+            let Ready { clock, by_key } = &mut *self.lock();
             *clock += 1;
             // Systems remove temporary files that are old.
-            if let Some((used, prepared)) = by_digest.get_mut(&digest).filter(|(_, prepared)| prepared.scripts.path().exists()) {
+            if let Some((used, prepared)) = by_key.get_mut(&key).filter(|(_, prepared)| prepared.scripts.path().exists()) {
                 *used = *clock;
                 return Ok(Arc::clone(prepared));
             }
         }
         let stored = inner.catalog.stored(reference)?;
-        let digest = stored.digest.clone();
+        let key = stored.key.clone();
         let prepared = Arc::new(Prepared::new(stored, inner)?);
-        let Ready { clock, by_digest: ready } = &mut *self.lock();
-        let oldest = ready.iter().min_by_key(|(_, (used, _))| *used).map(|(digest, _)| digest.clone());
+        let Ready { clock, by_key: ready } = &mut *self.lock();
+        let oldest = ready.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone());
         let dropped = if ready.len() >= MOST { oldest.and_then(|oldest| ready.remove(&oldest)) } else { None };
-        ready.insert(digest, (*clock, Arc::clone(&prepared)));
+        ready.insert(key, (*clock, Arc::clone(&prepared)));
         drop(dropped);
         Ok(prepared)
+    }
+
+    /// Forgets the versions with this content, because they may have other packages now.
+    pub(super) fn forget(&self, digest: &str) {
+        self.lock().by_key.retain(|key, _| key.split(' ').next() != Some(digest));
     }
 }
 
@@ -143,6 +148,7 @@ impl Prepared {
             builder = builder.mount(Mount::read_only(self.packages()?, contract::SITE_PACKAGES).allow_sensitive());
         }
         let sandbox = builder.open()?;
+        session::clear(&sandbox)?;
         furnish(&sandbox)?;
         Ok(sandbox)
     }
@@ -234,6 +240,8 @@ mod tests {
         let manifest = File::new("SKILL.md", "---\nname: test\ndescription: Tests.\n---\n");
         skills.push(&Package::from_files(vec![manifest]).unwrap(), Needs::default()).unwrap();
         let first = skills.0.cache.get(&skills.0, "test").unwrap();
+        assert!(Arc::ptr_eq(&first, &skills.0.cache.get(&skills.0, "test").unwrap()));
+        skills.0.cache.forget("sha256:0");
         assert!(Arc::ptr_eq(&first, &skills.0.cache.get(&skills.0, "test").unwrap()));
         std::fs::remove_dir_all(first.scripts.path()).unwrap();
         assert!(skills.0.cache.get(&skills.0, "test").unwrap().scripts.path().join("SKILL.md").exists());

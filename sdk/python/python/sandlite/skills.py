@@ -30,6 +30,9 @@ __all__ = ["Finding", "Skills", "SkillError", "SkillFile", "SkillInfo", "SkillRe
 T = TypeVar("T")
 PathLike = Union[str, "os.PathLike[str]"]
 
+#: Mounted catalogs without a directory of their own: the files that a mount shows exist as long as they do.
+_mounted: "List[_native.Skills]" = []
+
 
 @dataclass(frozen=True)
 class SkillInfo:
@@ -440,6 +443,8 @@ class Skills:
         """
         from ._records import Mount
 
+        if self._native not in _mounted and not os.path.isdir(self._path):
+            _mounted.append(self._native)
         return Mount(self._native.directory(), guest)
 
     def call_action(self, name: str, arguments: Optional[Mapping[str, Any]] = None) -> "Answer":
