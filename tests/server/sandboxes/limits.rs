@@ -1,6 +1,6 @@
 //! Quotas, lifetimes, and requests that are sent twice.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::http::Server;
 use super::{act, bash, created};
@@ -22,6 +22,25 @@ fn an_exceeded_quota_is_named_with_the_time_to_retry() {
     act(&server, &id, "list_files", json!({ "path": "/" })).expect(200);
     let other = server.key_of("other", "consumer");
     server.send("POST /v1/sandboxes", Some(&other), &[("Content-Type", "application/json")], b"{}").expect(201);
+}
+
+#[test]
+fn a_tool_that_only_reads_is_no_run_and_needs_no_fuel() {
+    let server = Server::start(&["fuel-per-hour=1"]);
+    let tool = |name: &str, arguments: Value| {
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
+        server.with_json("POST", "/mcp", &[("Accept", "application/json, text/event-stream")], &body)
+    };
+    let runs = || server.get("/v1/usage").expect(200).json()["runs_this_hour"].as_u64();
+    tool("list_files", json!({ "path": "/" })).expect(200);
+    assert_eq!(runs(), Some(0));
+    tool("bash", json!({ "command": "true" })).expect(200);
+    assert_eq!(runs(), Some(1));
+    assert_eq!(tool("bash", json!({ "command": "true" })).expect(429).json()["details"]["quota"], "fuel_per_hour");
+    tool("list_files", json!({ "path": "/" })).expect(200);
+    let metrics = server.send("GET /metrics", None, &[], b"").text();
+    assert!(metrics.contains("sandlite_runs_total{kind=\"bash\",status=\"success\"} 1"), "{metrics}");
 }
 
 #[test]

@@ -71,10 +71,16 @@ impl Known {
 
     /// Returns whether it may need room on the disk. What frees some must work for a tenant that has none.
     pub(crate) fn may_store(self) -> bool {
-        self.takes_turns() && !FREEING.contains(&self.name())
+        self.takes_turns() && !self.frees()
     }
 
-    fn takes_turns(self) -> bool {
+    /// Returns whether it changes something and stores nothing.
+    pub(crate) fn frees(self) -> bool {
+        FREEING.contains(&self.name())
+    }
+
+    /// Returns whether it changes something, and waits for its turn in the sandbox.
+    pub(crate) fn takes_turns(self) -> bool {
         of_both!(self, action => action.takes_turns())
     }
 
@@ -144,8 +150,8 @@ impl Task {
     }
 }
 
-// Adds a run's fuel to what its tenant has used; `ran` is the data of one that was not refused.
-fn account(app: &App, tenant: &str, kind: &'static str, ran: Option<&Value>) -> Result<(), Problem> {
+/// Adds a run's fuel to what its tenant has used; `ran` is the data of one that was not refused.
+pub(crate) fn account(app: &App, tenant: &str, kind: &'static str, ran: Option<&Value>) -> Result<(), Problem> {
     let fuel = ran.and_then(|data| data["usage"]["fuel"].as_u64()).unwrap_or(0);
     let status = ran.map_or("refused", |data| if data["exit_code"].as_u64() == Some(0) { "success" } else { "failed" });
     app.metrics().run(kind, status, fuel);
