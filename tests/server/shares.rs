@@ -174,6 +174,10 @@ fn a_tenant_without_room_stores_nothing_in_any_way() {
     let upload = |line: &str, path: &str| server.form(line, &session, &[("path", path)], ("x", b"y"));
     let snapshot = server.get(&format!("/v1/sandboxes/{id}/export?history=false")).expect(200).body;
     let bytes = |line: &str, body: &[u8]| server.send(line, Some(&server.key), &[("Content-Type", "application/x-tar")], body);
+    let once = |action: &str, body: Value| {
+        let key = [("Idempotency-Key", action)];
+        server.with_json("POST", &format!("/v1/sandboxes/{id}/actions/{action}"), &key, &body)
+    };
     for (name, answer) in [
         ("create", server.post("/v1/sandboxes", &json!({}))),
         ("copy", server.post("/v1/sandboxes", &json!({ "snapshot": id }))),
@@ -186,6 +190,8 @@ fn a_tenant_without_room_stores_nothing_in_any_way() {
         ("skill", server.post("/v1/skills/from-fields", &fields("false"))),
         ("edit", server.put("/v1/skills/one/files", &json!({ "path": "more", "content": "y" }))),
         ("file", server.form("POST /v1/files", &[], &[], ("x", b"y"))),
+        ("execution", server.post("/v1/executions", &json!({ "skill": "one" }))),
+        ("answer that is kept", once("read_file", json!({ "path": "/small" }))),
         ("shell", shell("execute", json!({ "command": "true" }))),
         ("write to a session", shell("write-file", json!({ "path": "/sandbox/session/y", "content": "y" }))),
         ("upload to a session", upload("POST /v1/sandbox/upload-file", "/sandbox/session/y")),
@@ -201,6 +207,7 @@ fn a_tenant_without_room_stores_nothing_in_any_way() {
         ("delete", act("delete_file", json!({ "path": "/big" }))),
         ("drop the past", act("prune_versions", json!({ "keep_versions": 1 }))),
         ("compact", act("compact", json!({}))),
+        ("compact once", once("compact", json!({}))),
     ] {
         assert_eq!(answer.status, 200, "{name}: {}", answer.text());
     }

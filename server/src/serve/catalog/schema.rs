@@ -37,6 +37,8 @@ CREATE TABLE IF NOT EXISTS execution (
     created_at INTEGER NOT NULL, finished_at INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS execution_tenant ON execution (tenant, created_at);
+CREATE INDEX IF NOT EXISTS execution_bytes ON execution
+    (tenant, 512 + coalesce(length(CAST(input AS BLOB)), 0) + coalesce(length(CAST(output AS BLOB)), 0) + length(CAST(logs AS BLOB)));
 CREATE INDEX IF NOT EXISTS execution_running ON execution (status) WHERE status = 'running';
 CREATE TABLE IF NOT EXISTS file (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, session TEXT, execution TEXT, name TEXT NOT NULL, content_type TEXT NOT NULL,
@@ -58,6 +60,7 @@ CREATE TABLE IF NOT EXISTS idempotency (
     tenant TEXT NOT NULL, key TEXT NOT NULL, fingerprint BLOB NOT NULL, status INTEGER, headers TEXT, body BLOB, created_at INTEGER NOT NULL,
     PRIMARY KEY (tenant, key)
 ) STRICT;
+CREATE INDEX IF NOT EXISTS idempotency_bytes ON idempotency (tenant, created_at, 512 + coalesce(length(body), 0));
 CREATE TABLE IF NOT EXISTS spent (
     tenant TEXT NOT NULL, hour INTEGER NOT NULL, fuel INTEGER NOT NULL, runs INTEGER NOT NULL, PRIMARY KEY (tenant, hour)
 ) STRICT;

@@ -132,6 +132,7 @@ impl Order {
         let version = asked.version.filter(|version| !matches!(version.as_str(), "" | "latest"));
         version.as_deref().map_or(Ok(()), require_version)?;
         app.require_fuel(tenant)?;
+        app.require_room(tenant, body.len() as u64)?;
         let tenant = app.tenant(tenant)?;
         let version = match version {
             Some(version) => version,
