@@ -219,9 +219,13 @@ struct Stream(TcpStream, String);
 
 impl Stream {
     fn open(server: &Server, key: &str, id: &str) -> Self {
+        Self::of(server, key, &format!("/v1/sandboxes/{id}/events"))
+    }
+
+    fn of(server: &Server, key: &str, path: &str) -> Self {
         let mut stream = TcpStream::connect(server.address).unwrap();
         let head = format!(
-            "GET /v1/sandboxes/{id}/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nAccept: text/event-stream\r\n\r\n",
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nAccept: text/event-stream\r\n\r\n",
             server.address
         );
         stream.write_all(head.as_bytes()).unwrap();
@@ -285,6 +289,34 @@ fn the_stream_of_a_revoked_key_ends() {
     write("/secret");
     let end = stream.read("0\r\n\r\n");
     assert!(end.contains("\"unauthorized\"") && !end.contains("/secret"), "{end}");
+}
+
+// T-NET-06, T-NET-08: the same for what a run prints.
+#[test]
+fn the_stream_of_an_execution_ends_with_its_key_and_is_counted() {
+    let server = Server::start(&[]);
+    let fields = json!({ "name": "slow", "description": "d", "lang": "bash", "code": "echo begun; sleep 300" });
+    server.post("/v1/skills/from-fields", &fields).expect(201);
+    let run = server.post("/v1/executions", &json!({ "skill": "slow", "async": true })).expect(202).json();
+    let execution = format!("/v1/executions/{}", run["execution_id"].as_str().unwrap());
+    let events = format!("{execution}/events");
+    let made = server.post("/v1/keys", &json!({ "role": "consumer" })).expect(201).json();
+    let mut stream = Stream::of(&server, made["key"].as_str().unwrap(), &events);
+    assert!(stream.read("begun").contains("event: log"));
+    server.delete(&format!("/v1/keys/{}", made["id"].as_str().unwrap())).expect(204);
+    let end = stream.read("0\r\n\r\n");
+    assert!(end.contains("event: error") && end.contains("\"unauthorized\""), "{end}");
+    let status = || Stream::of(&server, &server.key, &events).read("\r\n\r\n").split(' ').nth(1).map(str::to_owned);
+    let open: Vec<Stream> = (0..128)
+        .map(|_| {
+            let mut stream = Stream::of(&server, &server.key, &events);
+            assert!(stream.read("begun").starts_with("HTTP/1.1 200"), "{}", stream.1);
+            stream
+        })
+        .collect();
+    assert_eq!(status().as_deref(), Some("429"));
+    server.delete(&execution).expect(204);
+    drop(open);
 }
 
 // The rate is that of the tenant: more keys do not make it higher.
