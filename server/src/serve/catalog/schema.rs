@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS file (
     size_bytes INTEGER NOT NULL, version INTEGER NOT NULL, parent TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS file_tenant ON file (tenant, created_at);
+CREATE INDEX IF NOT EXISTS file_session ON file (tenant, session) WHERE session IS NOT NULL;
 CREATE TABLE IF NOT EXISTS session (
     tenant TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL, used_at INTEGER NOT NULL, PRIMARY KEY (tenant, name)
 ) STRICT;

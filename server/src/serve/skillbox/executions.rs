@@ -145,6 +145,7 @@ impl Order {
         let session = asked.session_id.filter(|session| !session.is_empty());
         if let Some(session) = &session {
             sessions::require_name(session)?;
+            sessions::require_place(app, &tenant.name, session)?;
         }
         let input_files = asked.input_files.unwrap_or_default();
         if input_files.len() > MOST_FILES {
