@@ -31,6 +31,9 @@ CREATE TABLE IF NOT EXISTS audit (
     path TEXT NOT NULL, status INTEGER NOT NULL, request TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS audit_tenant ON audit (tenant, number);
+CREATE TRIGGER IF NOT EXISTS audit_is_append_only BEFORE UPDATE ON audit BEGIN
+    SELECT RAISE(ABORT, 'rows of the audit log cannot be changed');
+END;
 CREATE TABLE IF NOT EXISTS execution (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, skill TEXT NOT NULL, version TEXT NOT NULL, status TEXT NOT NULL, session TEXT,
     input TEXT, output TEXT, logs TEXT NOT NULL DEFAULT '', error TEXT, files TEXT NOT NULL DEFAULT '[]', duration_ms INTEGER NOT NULL DEFAULT 0,
