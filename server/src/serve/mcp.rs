@@ -20,9 +20,9 @@ use super::app::App;
 use super::auth::{self, Caller};
 use super::bodies;
 use super::problem::Problem;
-use super::sandboxes::{Known, account, bytes, named, offered};
+use super::sandboxes::{Known, bytes, measure, named, offered};
 use crate::http::only;
-use crate::mcp::{Service, Settings};
+use crate::mcp::{Service, Settings, Spending};
 use crate::message::{LARGEST, Shape};
 
 /// The sandbox of a client that names none.
@@ -103,6 +103,13 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         // Given back when the call has ended, which may be after this request.
         parts.extensions.insert(Arc::new(app.admission().turn(&caller.tenant).await.map_err(|_| busy())?));
     }
+    if called.is_some_and(Known::runs) {
+        let (app, tenant) = (app.clone(), caller.tenant);
+        parts.extensions.insert(Spending(Arc::new(move |fuel| {
+            // Nobody waits for it who could be told that it failed.
+            let _ = app.catalog().spend(&tenant, fuel);
+        })));
+    }
     parts.extensions.insert(service.load().take(shape.weight()).ok_or_else(busy)?);
     parts.extensions.insert(Arc::clone(&slot));
     let answer = protocol(service).handle(Request::from_parts(parts, Full::new(bytes))).await;
@@ -116,7 +123,7 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         if known.runs() {
             let mut message: Value = serde_json::from_slice(&body).unwrap_or_default();
             let data = message.pointer_mut("/result/structuredContent").map(Value::take).unwrap_or_default();
-            app.blocking(move |app| account(app, &caller.tenant, known.name(), data.is_object().then_some(&data))).await?;
+            measure(&app, known.name(), data.is_object().then_some(&data), 0);
         }
     }
     // The protocol's own refusals are plain text.

@@ -24,6 +24,25 @@ fn an_exceeded_quota_is_named_with_the_time_to_retry() {
     server.send("POST /v1/sandboxes", Some(&other), &[("Content-Type", "application/json")], b"{}").expect(201);
 }
 
+// Also what runs commands within an action, and one that fails.
+#[test]
+fn whatever_runs_commands_uses_fuel_of_its_tenant() {
+    let server = Server::start(&[]);
+    let id = created(&server, json!({}));
+    let fuel = || server.get("/v1/usage").expect(200).json()["fuel_this_hour"].as_u64().unwrap();
+    let costs = |action: &str, arguments: Value, status: u16| {
+        let before = fuel();
+        act(&server, &id, action, arguments).expect(status);
+        fuel() - before
+    };
+    assert!(costs("bash", json!({ "command": "echo 1 > /a", "record": true }), 200) > 0);
+    assert!(costs("bash", json!({ "command": "echo 2 > /a" }), 200) > 0);
+    assert!(costs("replay", json!({}), 200) > 0);
+    assert!(costs("bisect", json!({ "good": "HEAD~1", "command": "grep -q 1 /a" }), 200) > 0);
+    assert!(costs("bisect", json!({ "good": "HEAD~1", "command": "true" }), 400) > 0);
+    assert_eq!(costs("list_files", json!({ "path": "/" }), 200), 0);
+}
+
 #[test]
 fn a_tool_that_only_reads_is_no_run_and_needs_no_fuel() {
     let server = Server::start(&["fuel-per-hour=1"]);
