@@ -74,7 +74,7 @@ fn a_page_of_a_listed_origin_may_ask_what_it_may_send_and_read_the_response() {
             "{sent}"
         );
         assert!(told.header("access-control-allow-methods").unwrap().contains("PUT"));
-        assert_eq!(server.send(&format!("OPTIONS {path}"), None, &asking[1..], b"").status, 401);
+        assert_eq!(server.send(&format!("OPTIONS {path}"), None, &asking[1..], b"").status, 405);
     }
     for (key, status) in [(Some(server.key.as_str()), 200), (None, 401)] {
         let answer = server.send("GET /v1/whoami", key, &[page], b"").expect(status);
