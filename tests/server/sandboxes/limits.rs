@@ -58,6 +58,11 @@ fn a_tool_that_only_reads_is_no_run_and_needs_no_fuel() {
     assert_eq!(runs(), Some(1));
     assert_eq!(tool("bash", json!({ "command": "true" })).expect(429).json()["details"]["quota"], "fuel_per_hour");
     tool("list_files", json!({ "path": "/" })).expect(200);
+    // The name of a member may be written in another way.
+    let escaped =
+        br#"{"jsonrpc":"2.0","id":1,"m\u0065thod":"tools/call","params":{"name":"bash","arguments":{"command":"true"}}}"#;
+    let headers = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    server.send("POST /mcp", Some(&server.key), &headers, escaped).expect(429);
     let metrics = server.send("GET /metrics", None, &[], b"").text();
     assert!(metrics.contains("sandlite_runs_total{kind=\"bash\",status=\"success\"} 1"), "{metrics}");
 }
