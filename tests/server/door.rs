@@ -282,6 +282,16 @@ fn a_change_whose_client_disconnects_is_in_the_audit_log() {
 }
 
 // T-NET-06: the setting is still there when the key has been replaced.
+// T-NET-05: the counts are those of all tenants.
+#[test]
+fn metrics_need_a_token_if_one_is_set() {
+    let server = Server::start(&["metrics-token=a-secret"]);
+    for key in [None, Some(server.key.as_str()), Some("a-secre"), Some("a-secret2")] {
+        assert_eq!(server.send("GET /metrics", key, &[], b"").error(), (401, "unauthorized".to_owned()), "{key:?}");
+    }
+    assert!(server.send("GET /metrics", Some("a-secret"), &[], b"").expect(200).text().contains("sandlite_requests_total"));
+}
+
 #[test]
 fn a_first_key_that_was_revoked_stays_revoked() {
     let mut server = Server::start(&[]);

@@ -136,8 +136,8 @@ impl Drop for Change {
     }
 }
 
-// The key that a request shows.
-fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
+/// Returns the key that a request shows.
+pub(super) fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
     if headers.get(AUTHORIZATION).is_none_or(http::HeaderValue::is_empty) {
         return Err(Problem::no_key());
     }

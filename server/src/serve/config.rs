@@ -92,6 +92,8 @@ pub struct Config {
     pub first_key: Option<String>,
     /// What must be sent as `X-Admin-Token` to the routes below `/v1/admin`, if it is set.
     pub admin_token: Option<String>,
+    /// What must be sent as a bearer token to `/metrics`, if it is set.
+    pub metrics_token: Option<String>,
 }
 
 /// How requests are logged on standard error.
@@ -381,6 +383,17 @@ pub static SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    Setting {
+        name: "metrics-token",
+        foreign: None,
+        default: "",
+        help: "Token of /metrics, whose counts are those of all tenants; open to everybody by default",
+        is_secret: true,
+        set: |config, text| {
+            config.metrics_token = Some(text.to_owned());
+            Ok(())
+        },
+    },
 ];
 
 impl Setting {
@@ -432,6 +445,7 @@ impl Config {
             otlp: None,
             first_key: None,
             admin_token: None,
+            metrics_token: None,
         };
         for setting in SETTINGS.iter().filter(|setting| !setting.default.is_empty()) {
             let is_set = (setting.set)(&mut config, setting.default);

@@ -139,7 +139,7 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
 pub(super) static ROUTES: &[Route] = &[
     route!("GET" "/health" "health" RUN, "Whether the server runs", [], Nothing, [(200, Json("Any"))], []),
     route!("GET" "/ready" "ready" RUN, "Whether the server can serve", [], Nothing, [(200, Json("Any"))], [503]),
-    route!("GET" "/metrics" "metrics" RUN, "Counters in Prometheus's format", [], Nothing, [(200, Bytes("text/plain"))], []),
+    route!("GET" "/metrics" "metrics" RUN, "Counters in Prometheus's format", [], Nothing, [(200, Bytes("text/plain"))], [401]),
     route!("GET" "/v1/whoami" "whoAmI" RUN, "Tenant and role of the key", [], Nothing, [(200, Json("WhoAmI"))], []),
     route!("GET" "/v1/keys" "listKeys" RUN, "List the tenant's keys (admins)", [], Nothing, [(200, Json("Any"))], []),
     route!("POST" "/v1/keys" "createKey" RUN, "Create a key (admins)", [], Json("CreateKey"), [(201, Json("CreatedKey"))], [413, 415]),
