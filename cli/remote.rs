@@ -8,6 +8,7 @@ mod http;
 mod keys;
 mod packages;
 mod skills;
+mod tar;
 mod tls;
 mod versions;
 mod whole;

@@ -1,6 +1,7 @@
 //! The clients in Python, Go and JavaScript: one list of tests, `tests/clients/list.json`, through each of them against a real server.
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -140,6 +141,20 @@ fn the_command_line_uses_a_sandbox_of_a_server() {
     let (code, output, _) = run(&["skill", "run", "word-counter", "--input", r#"{"text": "a b a"}"#]);
     assert!(code == 0 && output.contains(r#""total_words":3"#), "{output}");
     check(&["bash", "--mount", ".:/src", "-c", "ls"], 125, "");
+    // What no single action writes: a program, a link, an empty directory, a long name.
+    let (whole, long) = (directory.path().join("whole"), "n".repeat(120));
+    std::fs::create_dir_all(whole.join("empty")).unwrap();
+    std::fs::write(whole.join(&long), "long\n").unwrap();
+    std::fs::write(whole.join("run"), "echo ran\n").unwrap();
+    std::fs::set_permissions(whole.join("run"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("run", whole.join("link")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", whole.join("out")).unwrap();
+    let (code, _, note) = run(&["fs", "put", "whole", "/whole"]);
+    assert!(code == 0 && note.contains("omitted `whole/out`"), "{note}");
+    let command = "cd /whole; bash ./link; test -x run && echo program; ls; cat nnn*";
+    check(&["bash", "-c", command], 0, &format!("ran\nprogram\nempty\nlink\n{long}\nrun\nlong\n"));
+    let (code, _, note) = run(&["fs", "get", "/whole", "again"]);
+    assert!(code == 0 && note.contains("omitted `/whole/link`"), "{note}");
 }
 
 #[test]
