@@ -44,7 +44,7 @@ fn whatever_runs_commands_uses_fuel_of_its_tenant() {
 }
 
 #[test]
-fn a_tool_that_only_reads_is_no_run_and_needs_no_fuel() {
+fn a_tool_that_only_reads_is_not_a_run_and_needs_no_fuel() {
     let server = Server::start(&["fuel-per-hour=1"]);
     let tool = |name: &str, arguments: Value| {
         let body =
