@@ -48,6 +48,8 @@ pub struct Config {
     pub requests_per_second: u32,
     /// Sandboxes of one tenant.
     pub sandboxes_of_tenant: u64,
+    /// Keys of one tenant, with those that were revoked.
+    pub keys_of_tenant: u64,
     /// Bytes of a tenant's sandboxes, files and artifacts.
     pub bytes_of_tenant: u64,
     /// Fuel of a tenant in an hour.
@@ -225,6 +227,10 @@ pub static SETTINGS: &[Setting] = &[
     }),
     setting!("sandboxes-of-tenant", None, "10000", "Sandboxes of one tenant", |config, text| {
         config.sandboxes_of_tenant = number(text)?;
+        Ok(())
+    }),
+    setting!("keys-of-tenant", None, "10000", "Keys of one tenant, with those that were revoked", |config, text| {
+        config.keys_of_tenant = number(text)?;
         Ok(())
     }),
     setting!("bytes-of-tenant", None, "100GB", "Bytes of one tenant's sandboxes, files and artifacts", |config, text| {
@@ -423,6 +429,7 @@ impl Config {
             queue_of_tenant: 0,
             requests_per_second: 0,
             sandboxes_of_tenant: 0,
+            keys_of_tenant: 0,
             bytes_of_tenant: 0,
             fuel_per_hour: 0,
             skill_bytes: 0,

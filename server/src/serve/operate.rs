@@ -24,6 +24,8 @@ use crate::listener::REFUSAL_TIME;
 /// Rows of a page of the audit log, and most of them.
 const PAGE: usize = 100;
 const MOST_ROWS: usize = 1000;
+/// When an admin who may create no more keys may look again, in seconds.
+const LATER: u64 = 3600;
 /// Longest name of a tenant or a key.
 const LONGEST_NAME: usize = 128;
 
@@ -135,6 +137,11 @@ async fn create_key(
         if let Some(view) = &new.view {
             let checked = check_view(Sandbox::builder().host(app.host()), view);
             checked.map_err(|error| Problem::bad_request(format!("invalid `view`: {error}")))?;
+        }
+        let (used, most) = (app.catalog().count_keys(&new.tenant)?, app.config().keys_of_tenant);
+        if used >= most {
+            let details = json!({ "quota": "keys", "used": used, "limit": most, "retry_after_seconds": LATER });
+            return Err(Problem::limited(format!("the tenant has {used} keys"), LATER).with_details(details));
         }
         Ok(app.catalog().create_key(&new, None)?)
     });

@@ -24,6 +24,21 @@ fn an_exceeded_quota_is_named_with_the_time_to_retry() {
     server.send("POST /v1/sandboxes", Some(&other), &[("Content-Type", "application/json")], b"{}").expect(201);
 }
 
+// Rows of keys stay when they are revoked.
+#[test]
+fn a_tenant_has_a_limited_number_of_keys() {
+    let server = Server::start(&["keys-of-tenant=3"]);
+    let create = || server.post("/v1/keys", &json!({ "role": "consumer" }));
+    let first = create().expect(201).json();
+    create().expect(201);
+    server.delete(&format!("/v1/keys/{}", first["id"].as_str().unwrap())).expect(204);
+    let refused = create().expect(429);
+    assert_eq!(refused.json()["details"]["quota"], "keys");
+    assert!(refused.header("retry-after").is_some());
+    // Who runs the server is not bound by it.
+    assert!(server.key_of("default", "consumer").starts_with("sk-"));
+}
+
 // Also what runs commands within an action, and one that fails.
 #[test]
 fn whatever_runs_commands_uses_fuel_of_its_tenant() {
