@@ -1,12 +1,13 @@
-//! The bytes that a tenant's rows take: what its executions were given and printed, and answers that are kept.
+//! The bytes that a tenant's rows take: what its executions were given and printed, answers that are kept, and files, however small.
 
 use super::Catalog;
 
-/// The sums of two indices of `schema.rs`, which have the same expressions: no row is read. Each row counts for what it takes besides its texts.
+/// Sums of indices of `schema.rs`, which have the same expressions: no row is read. Each row counts for what it takes besides its texts.
 const BYTES: &str = "SELECT
     (SELECT coalesce(sum(512 + coalesce(length(CAST(input AS BLOB)), 0) + coalesce(length(CAST(output AS BLOB)), 0)
         + length(CAST(logs AS BLOB))), 0) FROM execution WHERE tenant = ?1)
-    + (SELECT coalesce(sum(512 + coalesce(length(body), 0)), 0) FROM idempotency WHERE tenant = ?1)";
+    + (SELECT coalesce(sum(512 + coalesce(length(body), 0)), 0) FROM idempotency WHERE tenant = ?1)
+    + (SELECT 512 * count(*) FROM file WHERE tenant = ?1)";
 
 impl Catalog {
     /// Returns the bytes of a tenant's rows. On a connection of its own: many rows take a while, and nobody waits for them.
@@ -23,7 +24,7 @@ impl Catalog {
 mod tests {
     use rusqlite::Connection;
 
-    use super::super::{Begun, Finished, KeptAnswer, NewExecution};
+    use super::super::{Begun, FileRow, Finished, KeptAnswer, NewExecution};
     use super::*;
 
     #[test]
@@ -43,7 +44,10 @@ mod tests {
             let answer = KeptAnswer { status: 200, headers: "[]".to_owned(), body: vec![0; 100] };
             catalog.end_request("a", "k", Some(&answer)).unwrap();
             assert_eq!(bytes(), 512 + 1030 + 512 + 100);
-            catalog.change(|to| to.execute_batch("DELETE FROM execution; DELETE FROM idempotency")).unwrap();
+            catalog.add_files(&[FileRow::new("1".to_owned(), "a", "empty", "text/plain", 0)]).unwrap();
+            assert_eq!(bytes(), 512 + 1030 + 512 + 100 + 512);
+            let all = "DELETE FROM execution; DELETE FROM idempotency; DELETE FROM file";
+            catalog.change(|to| to.execute_batch(all)).unwrap();
             assert_eq!(bytes(), 0);
         }
     }
