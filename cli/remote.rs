@@ -8,11 +8,15 @@ mod http;
 mod keys;
 mod packages;
 mod skills;
+mod tar;
 mod tls;
 mod versions;
 mod whole;
 
+use std::fs::File;
 use std::io::IsTerminal as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -384,7 +388,8 @@ fn options_of(options: &RunOptions) -> anyhow::Result<Map<String, Value>> {
     if let Some((option, _)) = here.iter().find(|(_, is_given)| *is_given) {
         return Err(Hinted::error(format!("`{option}` does not work on a server"), "leave it out, or leave out `--server`"));
     }
-    let stdin = options.stdin.as_deref().map(read_text).transpose()?;
+    let piped = is_piped().then(|| Path::new("-"));
+    let stdin = options.stdin.as_deref().or(piped).map(read_text).transpose()?;
     let mut made = Map::new();
     let env: Map<String, Value> = options.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let timeout = options.timeout.map(|time| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX));
@@ -403,6 +408,14 @@ fn options_of(options: &RunOptions) -> anyhow::Result<Map<String, Value>> {
         }
     }
     Ok(made)
+}
+
+// What is piped or redirected is read to its end before the command starts. Anything else may have no end: a terminal, or the socket that Node
+// leaves open.
+fn is_piped() -> bool {
+    let stdin = std::io::stdin().as_fd().try_clone_to_owned();
+    let kind = stdin.and_then(|stdin| File::from(stdin).metadata()).map(|found| found.file_type());
+    kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo())
 }
 
 fn read_text(path: &Path) -> anyhow::Result<String> {

@@ -9,10 +9,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::http::escaped;
+use super::tar::Tree;
 use super::{Remote, text};
 use crate::args::{FilesVerb, Global, Kind};
 use crate::exit::Code;
 use crate::printer::Hinted;
+
+/// Bytes of files that are written by one action; more of them go as an archive.
+const IN_ONE: usize = 4 << 20;
 
 /// Returns a path of the sandbox.
 pub(super) fn guest(path: &str) -> String {
@@ -102,29 +106,29 @@ fn put(remote: &Remote<'_>, host: &Path, to: Option<&str>) -> anyhow::Result<Cod
         (None, Some(name)) if host != Path::new("-") => guest(&name),
         _ => return Err(Hinted::error("no name in the sandbox given", "name the file: `fs put - /path`")),
     };
-    let mut files = Vec::new();
-    if host == Path::new("-") {
+    let files = if host == Path::new("-") {
         let mut content = Vec::new();
         std::io::stdin().read_to_end(&mut content)?;
-        files.push((target, content));
+        vec![(target, content)]
     } else {
-        let failed = || format!("cannot read `{}`", host.display());
-        let is_directory = std::fs::metadata(host).with_context(failed)?.is_dir();
-        let mut left = vec![(host.to_owned(), target)];
-        while let Some((host, target)) = left.pop() {
-            if !is_directory || !host.is_dir() {
-                files.push((target, std::fs::read(&host).with_context(failed)?));
-                continue;
-            }
-            for entry in std::fs::read_dir(&host).with_context(failed)? {
-                let entry = entry?;
-                // Links and devices of this machine stay here.
-                if entry.file_type()?.is_dir() || entry.file_type()?.is_file() {
-                    left.push((entry.path(), format!("{target}/{}", entry.file_name().to_string_lossy())));
-                }
+        let is_directory = std::fs::metadata(host).with_context(|| format!("cannot read `{}`", host.display()))?.is_dir();
+        let (above, name) = target.rsplit_once('/').unwrap_or(("", &target));
+        let (tree, above) = if is_directory { (Tree::read(host)?, target.as_str()) } else { (Tree::of_file(name, host)?, above) };
+        let above = above.trim_end_matches('/');
+        for omitted in &tree.omitted {
+            let reason = "not a file, a directory or a link within the directory";
+            remote.printer.note(format_args!("omitted `{}`: {reason}", remote.printer.foreign(omitted)));
+        }
+        match tree.plain(IN_ONE) {
+            Ok(files) => files.into_iter().map(|(path, content)| (format!("{above}/{path}"), content)).collect(),
+            Err(tree) => {
+                let place = format!("{}/tree{}/", remote.sandbox()?, escaped(above));
+                let done = remote.http.send("PUT", &place, &[("Content-Type", "application/x-tar")], &tree.packed())?.bytes()?;
+                let done: Value = serde_json::from_slice(&done).context("invalid response of the server")?;
+                return remote.lines(&done, &Value::Null, |_| String::new());
             }
         }
-    }
+    };
     let rows: Vec<Value> = files
         .iter()
         .map(|(path, content)| json!({ "path": path, "content": STANDARD.encode(content), "encoding": "base64" }))
@@ -154,7 +158,7 @@ fn get(remote: &Remote<'_>, path: &str, to: Option<&Path>, at: Option<&str>) -> 
         match text(row, "type") {
             "directory" => std::fs::create_dir_all(&place).with_context(failed)?,
             "file" => std::fs::write(&place, read(remote, text(row, "path"), at)?).with_context(failed)?,
-            _ => {}
+            kind => remote.printer.note(format_args!("omitted `{}`: it is a {kind}", remote.printer.foreign(text(row, "path")))),
         }
     }
     Ok(Code::Success)

@@ -3,7 +3,7 @@
 //! One [`Cancel`] reaches everything that a run does: processes that compute or wait, the database, and the walks of actions.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,8 @@ struct Control {
     interrupts: AtomicBool,
     interrupted: Mutex<Option<Instant>>,
     running: Mutex<Option<Running>>,
+    /// The fuel of the runs that have ended.
+    fuel_used: AtomicU64,
 }
 
 /// The target.
@@ -99,6 +101,22 @@ impl Cancel {
         Some(job.meter.usage().fuel)
     }
 
+    /// Returns the fuel of all commands that it could have stopped and that have ended, by themselves or not.
+    ///
+    /// ```
+    /// # use sandlite_runtime::{Cancel, Command, Sandbox};
+    /// # let sandbox = Sandbox::builder().open()?;
+    /// let cancel = Cancel::default();
+    /// let first = sandbox.run(Command::bash("true").cancelled_by(cancel.clone()))?;
+    /// let second = sandbox.run(Command::bash("false").cancelled_by(cancel.clone()))?;
+    /// assert_eq!(cancel.fuel_used(), first.usage.fuel + second.usage.fuel);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fuel_used(&self) -> u64 {
+        self.0.fuel_used.load(Ordering::Relaxed)
+    }
+
     /// Returns the files of the command as its programs see them, while it runs.
     #[must_use]
     pub fn files(&self) -> Option<RunningFiles> {
@@ -127,7 +145,10 @@ impl Cancel {
 
     /// Releases the processes, which have ended. A kill in progress completes before the job is torn down.
     pub(crate) fn detach(&self) {
-        *self.running() = None;
+        let job = self.running().take().and_then(|running| running.job.upgrade());
+        if let Some(job) = job {
+            self.0.fuel_used.fetch_add(job.meter.usage().fuel, Ordering::Relaxed);
+        }
     }
 
     /// Returns the time until the run must end. Stops the run if its owner requested that, and interrupts the database once no

@@ -58,6 +58,10 @@ impl Settings {
     }
 }
 
+/// Called with the fuel of a call when it has ended, also if its client has disconnected. An extension of the request.
+#[derive(Clone)]
+pub(crate) struct Spending(pub(crate) Arc<dyn Fn(u64) + Send + Sync>);
+
 /// One sandbox, its forks, and the tools for them. Clones share the service.
 #[derive(Clone)]
 pub struct Service(Arc<Inner>);

@@ -135,9 +135,10 @@ impl Shape {
             b']' | b'}' => self.depth = self.depth.saturating_sub(1),
             b':' if self.depth == 1 => {
                 self.expects_name = false;
-                self.field = match self.name.as_slice() {
-                    b"\"id\"" => Field::Id,
-                    b"\"method\"" => Field::Method,
+                // As the parser reads it: a letter may be written as `\u006d`.
+                self.field = match serde_json::from_slice::<String>(&self.name).as_deref() {
+                    Ok("id") => Field::Id,
+                    Ok("method") => Field::Method,
                     _ => Field::Other,
                 };
             }
@@ -234,6 +235,9 @@ mod tests {
         check(r#"{"params":["id",{"id":3}],"method":"m"}"#, None, Some("m"), None);
         check(r#"{"id":null,"x":"\"id\":5"}"#, None, None, None);
         check(r#"{"id":{"a":1}}"#, None, None, None);
+        check(r#"{"\u0069d":7,"m\u0065thod":"tools\/call"}"#, Some(json!(7)), Some("tools/call"), None);
+        let escaped: String = "method".chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
+        check(&format!("{{\"{escaped}\":\"ping\"}}"), None, Some("ping"), None);
     }
 
     // T-NET-04.

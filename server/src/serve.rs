@@ -16,6 +16,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod operate;
+mod origins;
 mod path;
 mod problem;
 mod requests;

@@ -1,5 +1,7 @@
 //! The clients in Python, Go and JavaScript: one list of tests, `tests/clients/list.json`, through each of them against a real server.
 
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -139,6 +141,47 @@ fn the_command_line_uses_a_sandbox_of_a_server() {
     let (code, output, _) = run(&["skill", "run", "word-counter", "--input", r#"{"text": "a b a"}"#]);
     assert!(code == 0 && output.contains(r#""total_words":3"#), "{output}");
     check(&["bash", "--mount", ".:/src", "-c", "ls"], 125, "");
+    // What no single action writes: a program, a link, an empty directory, a long name.
+    let (whole, long) = (directory.path().join("whole"), "n".repeat(120));
+    std::fs::create_dir_all(whole.join("empty")).unwrap();
+    std::fs::write(whole.join(&long), "long\n").unwrap();
+    std::fs::write(whole.join("run"), "echo ran\n").unwrap();
+    std::fs::set_permissions(whole.join("run"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("run", whole.join("link")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", whole.join("out")).unwrap();
+    let (code, _, note) = run(&["fs", "put", "whole", "/whole"]);
+    assert!(code == 0 && note.contains("omitted `whole/out`"), "{note}");
+    let command = "cd /whole; bash ./link; test -x run && echo program; ls; cat nnn*";
+    check(&["bash", "-c", command], 0, &format!("ran\nprogram\nempty\nlink\n{long}\nrun\nlong\n"));
+    let (code, _, note) = run(&["fs", "get", "/whole", "again"]);
+    assert!(code == 0 && note.contains("omitted `/whole/link`"), "{note}");
+}
+
+#[test]
+fn what_is_piped_to_a_command_on_a_server_is_its_standard_input() {
+    let (server, directory) = (Server::start(&[]), tempfile::tempdir().unwrap());
+    let url = format!("http://{}", server.address);
+    let run = |words: &[&str], stdin: Stdio, piped: &[u8]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sandlite"));
+        command.args(["--server", url.as_str()]).args(words).env("SANDLITE_KEY", &server.key).current_dir(&directory);
+        let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(piped).unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let cat = ["bash", "-c", "cat; echo end"];
+    assert_eq!(run(&cat, Stdio::piped(), "grüße\n".as_bytes()).1, "grüße\nend\n");
+    assert_eq!(run(&["python", "-c", "print(input() * 2)"], Stdio::piped(), b"ab\n").1, "abab\n");
+    std::fs::write(directory.path().join("words"), "from a file\n").unwrap();
+    let words = std::fs::File::open(directory.path().join("words")).unwrap();
+    assert_eq!(run(&cat, words.into(), b"").1, "from a file\nend\n");
+    assert_eq!(run(&cat, Stdio::null(), b"").1, "end\n");
+    assert_eq!(run(&["bash", "--stdin", "words", "-c", "cat"], Stdio::piped(), b"not this").1, "from a file\n");
+    assert_eq!(run(&["bash"], Stdio::piped(), b"echo a script").1, "a script\n");
+    let (code, out, error) = run(&cat, Stdio::piped(), b"\xff");
+    assert!(code == 125 && out.is_empty() && error.contains("standard input"), "{code} {out} {error}");
 }
 
 // Every verb on a sandbox of a server beside the same verb on a file of this machine, which has the same runs.

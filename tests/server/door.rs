@@ -58,6 +58,35 @@ fn foreign_host_names_and_origins_are_refused_on_every_kind_of_route() {
     }
 }
 
+// T-NET-01: a listed origin is named in responses, and no other.
+#[test]
+fn a_page_of_a_listed_origin_may_ask_what_it_may_send_and_read_the_response() {
+    let server = Server::start(&["allow-origin=https://app.example"]);
+    let page = ("Origin", "https://app.example");
+    let asking = [page, ("Access-Control-Request-Method", "PUT"), ("Access-Control-Request-Headers", "authorization")];
+    for path in ["/v1/whoami", "/mcp"] {
+        // A browser sends no key with it.
+        let told = server.send(&format!("OPTIONS {path}"), None, &asking, b"").expect(204);
+        assert_eq!(told.header("access-control-allow-origin"), Some("https://app.example"));
+        let sent = told.header("access-control-allow-headers").unwrap();
+        assert!(
+            ["Authorization", "Idempotency-Key", "If-Match", "X-Session-ID"].iter().all(|name| sent.contains(name)),
+            "{sent}"
+        );
+        assert!(told.header("access-control-allow-methods").unwrap().contains("PUT"));
+        assert_eq!(server.send(&format!("OPTIONS {path}"), None, &asking[1..], b"").status, 405);
+    }
+    for (key, status) in [(Some(server.key.as_str()), 200), (None, 401)] {
+        let answer = server.send("GET /v1/whoami", key, &[page], b"").expect(status);
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
+        assert_eq!((answer.header("vary"), answer.header("access-control-allow-credentials")), (Some("Origin"), None));
+        assert!(answer.header("access-control-expose-headers").unwrap().contains("ETag"));
+    }
+    let own = format!("http://{}", server.address);
+    let answer = server.send("GET /v1/whoami", Some(&server.key), &[("Origin", own.as_str())], b"").expect(200);
+    assert_eq!(answer.header("access-control-allow-origin"), None);
+}
+
 // T-NET-01.
 #[test]
 fn other_machines_are_served_only_under_a_name_that_was_given() {
@@ -253,6 +282,16 @@ fn a_change_whose_client_disconnects_is_in_the_audit_log() {
 }
 
 // T-NET-06: the setting is still there when the key has been replaced.
+// T-NET-05: the counts are those of all tenants.
+#[test]
+fn metrics_need_a_token_if_one_is_set() {
+    let server = Server::start(&["metrics-token=a-secret"]);
+    for key in [None, Some(server.key.as_str()), Some("a-secre"), Some("a-secret2")] {
+        assert_eq!(server.send("GET /metrics", key, &[], b"").error(), (401, "unauthorized".to_owned()), "{key:?}");
+    }
+    assert!(server.send("GET /metrics", Some("a-secret"), &[], b"").expect(200).text().contains("sandlite_requests_total"));
+}
+
 #[test]
 fn a_first_key_that_was_revoked_stays_revoked() {
     let mut server = Server::start(&[]);

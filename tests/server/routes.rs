@@ -79,7 +79,7 @@ fn every_route_treats_ids_of_other_tenants_like_missing_ones() {
     server.with_json("POST", "/v1/sandbox/sync", &[("X-Session-ID", "owned")], &json!({})).expect(200);
 
     // What a parameter is, by the beginning of its path.
-    let known: [(&str, &str, &str, &str); 14] = [
+    let known: [(&str, &str, &str, &str); 15] = [
         ("/v1/sandboxes/", "{id}", &sandbox, NONE),
         ("/v1/sandboxes/", "{job}", &job, NONE),
         ("/v1/sandboxes/", "{path}", "secret", "secret"),
@@ -87,6 +87,7 @@ fn every_route_treats_ids_of_other_tenants_like_missing_ones() {
         ("/v1/sandboxes/", "{session}", "shell", "shell"),
         ("/v1/files/", "{id}", &file, NONE),
         ("/v1/executions/", "{id}", execution, NONE),
+        ("/artifacts/", "{id}", execution, NONE),
         ("/v1/keys/", "{id}", &key, NONE),
         ("/v1/skills/", "{name}", "owned", "nowhere"),
         ("/v1/admin/skills/", "{name}", "owned", "nowhere"),

@@ -53,6 +53,13 @@ impl Caller {
         Err(Problem::forbidden(format!("the role {} is needed; this key has {}", role.as_str(), self.role.as_str())))
     }
 
+    /// Refuses a key that was revoked or has expired since its request began: for streams, which stay open.
+    pub(crate) async fn require_valid_key(&self, app: &App) -> Result<(), Problem> {
+        let key = self.key.clone();
+        let valid = app.blocking(move |app| Ok(app.catalog().is_valid_key(&key)?)).await?;
+        valid.then_some(()).ok_or_else(Problem::invalid_key)
+    }
+
     /// Refuses an action that the role may not do.
     pub(crate) fn require_permission(&self, permission: Permission) -> Result<(), Problem> {
         match permission {
@@ -129,8 +136,8 @@ impl Drop for Change {
     }
 }
 
-// The key that a request shows.
-fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
+/// Returns the key that a request shows.
+pub(super) fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
     if headers.get(AUTHORIZATION).is_none_or(http::HeaderValue::is_empty) {
         return Err(Problem::no_key());
     }
@@ -145,7 +152,7 @@ fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
 fn admit(app: &App, request: &Request) -> Result<Caller, Problem> {
     let headers = request.headers();
     let key = app.catalog().find_key(shown_key(headers)?)?;
-    let key = key.ok_or_else(|| Problem::unauthorized("invalid or revoked API key"))?;
+    let key = key.ok_or_else(Problem::invalid_key)?;
     if let Some(named) = headers.get("x-tenant-id")
         && !named.is_empty()
         && named.as_bytes() != key.tenant.as_bytes()

@@ -9,6 +9,7 @@ mod files;
 mod idempotency;
 mod keys;
 mod retention;
+mod room;
 mod sandboxes;
 mod schema;
 mod sessions;
@@ -59,9 +60,7 @@ impl Catalog {
         random_hex::<16>().map_err(|error| fault(error.to_string()))?;
         let path = data.join(FILE);
         let writer = Self::writer(Connection::open(&path)?)?;
-        let reader = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        reader.busy_timeout(PATIENCE)?;
-        reader.pragma_update(None, "trusted_schema", false)?;
+        let reader = Self::reader(&path)?;
         Ok(Self(Arc::new(Connections { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)), path: Some(path) })))
     }
 
@@ -81,6 +80,13 @@ impl Catalog {
         connection.pragma_update(None, "wal_autocheckpoint", LONG_LOG)?;
         schema::create(&mut connection)?;
         Ok(connection)
+    }
+
+    fn reader(path: &Path) -> rusqlite::Result<Connection> {
+        let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        reader.busy_timeout(PATIENCE)?;
+        reader.pragma_update(None, "trusted_schema", false)?;
+        Ok(reader)
     }
 
     /// Reads what is committed.

@@ -48,6 +48,8 @@ pub struct Config {
     pub requests_per_second: u32,
     /// Sandboxes of one tenant.
     pub sandboxes_of_tenant: u64,
+    /// Keys of one tenant, with those that were revoked.
+    pub keys_of_tenant: u64,
     /// Bytes of a tenant's sandboxes, files and artifacts.
     pub bytes_of_tenant: u64,
     /// Fuel of a tenant in an hour.
@@ -92,6 +94,8 @@ pub struct Config {
     pub first_key: Option<String>,
     /// What must be sent as `X-Admin-Token` to the routes below `/v1/admin`, if it is set.
     pub admin_token: Option<String>,
+    /// What must be sent as a bearer token to `/metrics`, if it is set.
+    pub metrics_token: Option<String>,
 }
 
 /// How requests are logged on standard error.
@@ -223,6 +227,10 @@ pub static SETTINGS: &[Setting] = &[
     }),
     setting!("sandboxes-of-tenant", None, "10000", "Sandboxes of one tenant", |config, text| {
         config.sandboxes_of_tenant = number(text)?;
+        Ok(())
+    }),
+    setting!("keys-of-tenant", None, "10000", "Keys of one tenant, with those that were revoked", |config, text| {
+        config.keys_of_tenant = number(text)?;
         Ok(())
     }),
     setting!("bytes-of-tenant", None, "100GB", "Bytes of one tenant's sandboxes, files and artifacts", |config, text| {
@@ -381,6 +389,17 @@ pub static SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    Setting {
+        name: "metrics-token",
+        foreign: None,
+        default: "",
+        help: "Token of /metrics, whose counts are those of all tenants; open to everybody by default",
+        is_secret: true,
+        set: |config, text| {
+            config.metrics_token = Some(text.to_owned());
+            Ok(())
+        },
+    },
 ];
 
 impl Setting {
@@ -410,6 +429,7 @@ impl Config {
             queue_of_tenant: 0,
             requests_per_second: 0,
             sandboxes_of_tenant: 0,
+            keys_of_tenant: 0,
             bytes_of_tenant: 0,
             fuel_per_hour: 0,
             skill_bytes: 0,
@@ -432,6 +452,7 @@ impl Config {
             otlp: None,
             first_key: None,
             admin_token: None,
+            metrics_token: None,
         };
         for setting in SETTINGS.iter().filter(|setting| !setting.default.is_empty()) {
             let is_set = (setting.set)(&mut config, setting.default);

@@ -17,7 +17,7 @@ use super::app::App;
 use super::auth::Caller;
 use super::catalog::{Begun, KeptAnswer};
 use super::problem::Problem;
-use super::sandboxes::{FAILED, bytes};
+use super::sandboxes::{FAILED, bytes, offered};
 use super::traces::carried;
 use crate::http::only;
 
@@ -99,6 +99,13 @@ async fn guarded(app: &App, request: Request, next: Next) -> Result<Response, Pr
         .unwrap_or_else(|_| Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the request was aborted")))
 }
 
+// Whether a request makes room.
+fn frees(request: &Request) -> bool {
+    let action = request.uri().path().rsplit_once("/actions/").map(|(_, action)| action);
+    *request.method() == Method::DELETE
+        || action.is_some_and(|action| offered().any(|known| known.name() == action && known.frees()))
+}
+
 // Performs a request that is new, and stores its response.
 async fn completed(
     app: App,
@@ -123,6 +130,10 @@ async fn completed(
         Begun::Answered(kept) => return Ok(replayed(kept)),
     }
     let under_way = UnderWay { app, tenant, key, is_ended: false };
+    // Its answer is stored. What frees room works without any, and has a short one.
+    if !frees(&request) {
+        under_way.app.require_known_room(&under_way.tenant).await?;
+    }
     let response = next.run(request).await;
     let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
     // A response that asks to retry later is not final.

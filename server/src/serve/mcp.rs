@@ -14,14 +14,15 @@ use http_body_util::{BodyExt as _, Full};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use runtime::actions::Audience;
+use serde_json::Value;
 
 use super::app::App;
 use super::auth::{self, Caller};
 use super::bodies;
 use super::problem::Problem;
-use super::sandboxes::{bytes, named, offered};
+use super::sandboxes::{Known, bytes, measure, named, offered};
 use crate::http::only;
-use crate::mcp::{Service, Settings};
+use crate::mcp::{Service, Settings, Spending};
 use crate::message::{LARGEST, Shape};
 
 /// The sandbox of a client that names none.
@@ -55,10 +56,13 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         return Err(Problem::bad_request(fault.as_str()));
     }
     let calls = shape.method().as_deref() == Some("tools/call");
+    let called = if calls { action_of(&bytes) } else { None };
     if calls {
         app.require_running()?;
-        app.require_fuel(&caller.tenant)?;
-        if may_store(&bytes) {
+        if called.is_some_and(Known::runs) {
+            app.require_fuel(&caller.tenant)?;
+        }
+        if called.is_some_and(Known::may_store) {
             app.require_known_room(&caller.tenant).await?;
         }
     }
@@ -91,9 +95,20 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         })
         .await?;
     let busy = || Problem::limited("too many requests of this tenant are waiting", 1);
+    if called.is_some_and(Known::takes_turns) {
+        // That of the other routes, which return the version that they wrote. It comes before the tenant's turn, as there.
+        parts.extensions.insert(Arc::new(slot.turn().await?));
+    }
     if calls {
         // Given back when the call has ended, which may be after this request.
         parts.extensions.insert(Arc::new(app.admission().turn(&caller.tenant).await.map_err(|_| busy())?));
+    }
+    if called.is_some_and(Known::runs) {
+        let (app, tenant) = (app.clone(), caller.tenant);
+        parts.extensions.insert(Spending(Arc::new(move |fuel| {
+            // Nobody waits for it who could be told that it failed.
+            let _ = app.catalog().spend(&tenant, fuel);
+        })));
     }
     parts.extensions.insert(service.load().take(shape.weight()).ok_or_else(busy)?);
     parts.extensions.insert(Arc::clone(&slot));
@@ -101,15 +116,15 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
     let (parts, body) = answer.into_parts();
     let body = http_body_util::Limited::new(body, LARGEST_ANSWER).collect().await;
     let body = body.map_err(|error| Problem::internal(&*error))?.to_bytes();
-    if calls {
-        slot.touch();
-        let message: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-        let fuel = message["result"]["structuredContent"]["usage"]["fuel"].as_u64().unwrap_or(0);
-        app.metrics().run("mcp", "done", fuel);
-        if let Some(limit) = message["result"]["structuredContent"]["limit"]["name"].as_str() {
-            app.metrics().limit(limit);
+    if let Some(known) = called {
+        if known.takes_turns() {
+            slot.touch();
         }
-        app.blocking(move |app| Ok(app.catalog().spend(&caller.tenant, fuel)?)).await?;
+        if known.runs() {
+            let mut message: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let data = message.pointer_mut("/result/structuredContent").map(Value::take).unwrap_or_default();
+            measure(&app, known.name(), data.is_object().then_some(&data), 0);
+        }
     }
     // The protocol's own refusals are plain text.
     let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
@@ -119,11 +134,11 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
     Ok(Response::from_parts(parts, Body::from(body)).into_response())
 }
 
-// Whether a call may store something.
-fn may_store(message: &[u8]) -> bool {
-    let message: serde_json::Value = serde_json::from_slice(message).unwrap_or_default();
-    let name = message["params"]["name"].as_str().unwrap_or_default();
-    offered().any(|known| known.name() == name && known.may_store())
+// The action that a call names.
+fn action_of(message: &[u8]) -> Option<Known> {
+    let message: Value = serde_json::from_slice(message).unwrap_or_default();
+    let name = message["params"]["name"].as_str()?;
+    offered().find(|known| known.name() == name)
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<bytes::Bytes, Problem> {

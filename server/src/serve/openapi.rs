@@ -109,12 +109,13 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
             query("versions", "boolean", "Whether past versions are part of it, with what was deleted since; defaults to false.")], Nothing, [(200, Bytes("application/vnd.sqlite3"))], [404]),
     // The document has a path for each action instead.
     route!("POST" "/v1/sandboxes/{id}/actions/{action}" "act" "Actions", "Perform an action", [], Json("Any"), [(200, JsonOrEvents("Any")), (202, Json("Job"))], [404, 413, 415]),
-    route!("GET" "/v1/sandboxes/{id}/jobs" "listJobs" "Jobs", "List the jobs of a sandbox, newest first", [], Nothing, [(200, Json("Jobs"))], [404]),
+    route!("GET" "/v1/sandboxes/{id}/jobs" "listJobs" "Jobs", "List the jobs of a sandbox, newest first", [LIMIT, CURSOR], Nothing, [(200, Json("Jobs"))], [404]),
     route!("GET" "/v1/sandboxes/{id}/jobs/{job}" "getJob" "Jobs", "Look at a job", [], Nothing, [(200, Json("Job"))], [404]),
     route!("DELETE" "/v1/sandboxes/{id}/jobs/{job}" "cancelJob" "Jobs", "Cancel a job", [], Nothing, [(204, Nothing)], [404]),
     route!("GET" "/v1/sandboxes/{id}/files/{*path}" "readFile" FILES, "Read a file",
-        [AT, header("Range", "The bytes to send."), header("If-None-Match", "An entity tag: 304 if the file still has it.")],
-        Nothing, [(200, Bytes("application/octet-stream")), (206, Bytes("application/octet-stream")), (304, Nothing)], [404, 416]),
+        [AT, header("Range", "The bytes to send."), header("If-Range", "The entity tag that the file must still have for a part of it; otherwise all is sent."), IF_MATCH,
+            header("If-None-Match", "An entity tag: 304 if the file still has it.")],
+        Nothing, [(200, Bytes("application/octet-stream")), (206, Bytes("application/octet-stream")), (304, Nothing)], [404, 412, 416]),
     route!("PUT" "/v1/sandboxes/{id}/files/{*path}" "writeFile" FILES, "Write a file; the directories above it are created",
         [IF_MATCH, header("If-None-Match", "`*`: only if there is no such file.")], Bytes("application/octet-stream"),
         [(201, Nothing), (204, Nothing)], [404, 408, 412, 413]),
@@ -138,7 +139,7 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
 pub(super) static ROUTES: &[Route] = &[
     route!("GET" "/health" "health" RUN, "Whether the server runs", [], Nothing, [(200, Json("Any"))], []),
     route!("GET" "/ready" "ready" RUN, "Whether the server can serve", [], Nothing, [(200, Json("Any"))], [503]),
-    route!("GET" "/metrics" "metrics" RUN, "Counters in Prometheus's format", [], Nothing, [(200, Bytes("text/plain"))], []),
+    route!("GET" "/metrics" "metrics" RUN, "Counters in Prometheus's format", [], Nothing, [(200, Bytes("text/plain"))], [401]),
     route!("GET" "/v1/whoami" "whoAmI" RUN, "Tenant and role of the key", [], Nothing, [(200, Json("WhoAmI"))], []),
     route!("GET" "/v1/keys" "listKeys" RUN, "List the tenant's keys (admins)", [], Nothing, [(200, Json("Any"))], []),
     route!("POST" "/v1/keys" "createKey" RUN, "Create a key (admins)", [], Json("CreateKey"), [(201, Json("CreatedKey"))], [413, 415]),
@@ -147,6 +148,8 @@ pub(super) static ROUTES: &[Route] = &[
         [query("before", "integer", "Only rows before this number."), query("limit", "integer", "Rows of a page.")], Nothing, [(200, Json("Any"))], []),
     route!("POST" "/mcp" "mcp" RUN, "Model Context Protocol (streamable HTTP, without sessions)",
         [header("X-Sandbox-ID", "The sandbox; the one named `main` by default.")], Json("Any"), [(200, JsonOrEvents("Any")), (202, Nothing)], [404, 406, 413, 415]),
+    route!("GET" "/artifacts/{id}/files.tar.gz" "downloadArtifacts" RUN, "Download what an execution left, by the address in its `files_url`",
+        [query("expires", "integer", "When the address expires."), query("signature", "string", "The server's signature.")], Nothing, [(200, Bytes("application/octet-stream"))], [404, 429]),
     route!("GET" "/openapi.json" "openApi" RUN, "This document", [], Nothing, [(200, Json("Any"))], []),
     route!("GET" "/docs" "docs" RUN, "This document for people", [], Nothing, [(200, Bytes("text/html"))], []),
 ];
@@ -274,7 +277,7 @@ fn operation(route: &Route) -> Value {
     let changes = !matches!(route.method, "GET" | "HEAD");
     let common: &[u16] = match (needs_key, changes) {
         (false, _) => &[400, 403],
-        (true, false) => &[400, 401, 403, 409, 429, 503],
+        (true, false) => &[400, 401, 403, 409, 422, 429, 503],
         (true, true) => &[400, 401, 403, 408, 409, 413, 422, 429, 503],
     };
     for status in common.iter().chain(route.problems) {

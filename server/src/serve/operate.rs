@@ -8,21 +8,24 @@ use axum::routing::{delete, get};
 use axum::{Router, extract::rejection::JsonRejection};
 use futures_util::FutureExt as _;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use runtime::Sandbox;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::app::App;
-use super::auth::Caller;
+use super::auth::{self, Caller};
 use super::catalog::{AuditRow, KeyRow, NewKey, Role};
 use super::path::Path;
 use super::problem::Problem;
 use super::sandboxes::{check_view, query};
+use crate::listener::REFUSAL_TIME;
 
 /// Rows of a page of the audit log, and most of them.
 const PAGE: usize = 100;
 const MOST_ROWS: usize = 1000;
+/// When an admin who may create no more keys may look again, in seconds.
+const LATER: u64 = 3600;
 /// Longest name of a tenant or a key.
 const LONGEST_NAME: usize = 128;
 
@@ -55,7 +58,15 @@ async fn ready(State(app): State<App>) -> Response {
     }
 }
 
-async fn metrics(State(app): State<App>) -> Response {
+async fn metrics(State(app): State<App>, headers: HeaderMap) -> Result<Response, Problem> {
+    if let Some(token) = &app.config().metrics_token {
+        let shown = auth::shown_key(&headers)?;
+        // Digests are compared, so that the duration reveals nothing about the token.
+        if blake3::hash(shown.as_bytes()) != blake3::hash(token.as_bytes()) {
+            tokio::time::sleep(REFUSAL_TIME).await;
+            return Err(Problem::unauthorized("invalid token of /metrics"));
+        }
+    }
     let (running, waiting) = app.admission().counts();
     // A catalog that cannot be read is what /ready is for.
     let sandboxes = app.blocking(|app| Ok(app.catalog().count_all_sandboxes()?)).await.unwrap_or(0);
@@ -74,7 +85,7 @@ async fn metrics(State(app): State<App>) -> Response {
     let counters: &[_] = if sent.is_some() { &spans[..] } else { &[] };
     let mut response = app.metrics().render(&gauges, counters).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
-    response
+    Ok(response)
 }
 
 async fn who_am_i(caller: Caller) -> Json<Value> {
@@ -126,6 +137,11 @@ async fn create_key(
         if let Some(view) = &new.view {
             let checked = check_view(Sandbox::builder().host(app.host()), view);
             checked.map_err(|error| Problem::bad_request(format!("invalid `view`: {error}")))?;
+        }
+        let (used, most) = (app.catalog().count_keys(&new.tenant)?, app.config().keys_of_tenant);
+        if used >= most {
+            let details = json!({ "quota": "keys", "used": used, "limit": most, "retry_after_seconds": LATER });
+            return Err(Problem::limited(format!("the tenant has {used} keys"), LATER).with_details(details));
         }
         Ok(app.catalog().create_key(&new, None)?)
     });

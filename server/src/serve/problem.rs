@@ -60,6 +60,11 @@ impl Problem {
         Self::unauthorized("missing Authorization header")
     }
 
+    /// A key that is unknown, revoked or expired.
+    pub(crate) fn invalid_key() -> Self {
+        Self::unauthorized("invalid or revoked API key")
+    }
+
     pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }

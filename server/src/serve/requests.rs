@@ -14,7 +14,7 @@ use super::auth::Who;
 use super::catalog::new_id;
 use super::problem::{FaultId, Problem};
 use super::traces::within;
-use super::{Log, clock};
+use super::{Log, clock, origins};
 use crate::http::{Hosts, only};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -52,7 +52,15 @@ pub(super) async fn pass(State(door): State<Door>, mut request: Request, next: N
             let path = WholePath(request.uri().path().to_owned());
             request.extensions_mut().insert(path);
             request.extensions_mut().insert(RequestId(id.clone()));
-            within(span.as_ref(), next.run(request)).await
+            let origin = origins::listed(request.headers(), &door.app.config().origins);
+            let mut response = match origin.as_ref().and_then(|_| origins::preflight(&request)) {
+                Some(response) => response,
+                None => within(span.as_ref(), next.run(request)).await,
+            };
+            if let Some(origin) = origin {
+                origins::show(&mut response, origin);
+            }
+            response
         }
         Err(problem) => problem.into_response(),
     };

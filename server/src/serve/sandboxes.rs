@@ -26,7 +26,7 @@ use super::problem::Problem;
 use lifecycle::remove;
 
 pub(super) use actions::FAILED;
-pub(crate) use actions::offered;
+pub(crate) use actions::{Known, measure, offered};
 pub(crate) use files::Download;
 pub(crate) use input::{IN_MEMORY, bytes, query};
 pub(crate) use lifecycle::named;

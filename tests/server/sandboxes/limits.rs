@@ -1,6 +1,6 @@
 //! Quotas, lifetimes, and requests that are sent twice.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::http::Server;
 use super::{act, bash, created};
@@ -22,6 +22,64 @@ fn an_exceeded_quota_is_named_with_the_time_to_retry() {
     act(&server, &id, "list_files", json!({ "path": "/" })).expect(200);
     let other = server.key_of("other", "consumer");
     server.send("POST /v1/sandboxes", Some(&other), &[("Content-Type", "application/json")], b"{}").expect(201);
+}
+
+// Rows of keys stay when they are revoked.
+#[test]
+fn a_tenant_has_a_limited_number_of_keys() {
+    let server = Server::start(&["keys-of-tenant=3"]);
+    let create = || server.post("/v1/keys", &json!({ "role": "consumer" }));
+    let first = create().expect(201).json();
+    create().expect(201);
+    server.delete(&format!("/v1/keys/{}", first["id"].as_str().unwrap())).expect(204);
+    let refused = create().expect(429);
+    assert_eq!(refused.json()["details"]["quota"], "keys");
+    assert!(refused.header("retry-after").is_some());
+    // Who runs the server is not bound by it.
+    assert!(server.key_of("default", "consumer").starts_with("sk-"));
+}
+
+// Also what runs commands within an action, and one that fails.
+#[test]
+fn whatever_runs_commands_uses_fuel_of_its_tenant() {
+    let server = Server::start(&[]);
+    let id = created(&server, json!({}));
+    let fuel = || server.get("/v1/usage").expect(200).json()["fuel_this_hour"].as_u64().unwrap();
+    let costs = |action: &str, arguments: Value, status: u16| {
+        let before = fuel();
+        act(&server, &id, action, arguments).expect(status);
+        fuel() - before
+    };
+    assert!(costs("bash", json!({ "command": "echo 1 > /a", "record": true }), 200) > 0);
+    assert!(costs("bash", json!({ "command": "echo 2 > /a" }), 200) > 0);
+    assert!(costs("replay", json!({}), 200) > 0);
+    assert!(costs("bisect", json!({ "good": "HEAD~1", "command": "grep -q 1 /a" }), 200) > 0);
+    assert!(costs("bisect", json!({ "good": "HEAD~1", "command": "true" }), 400) > 0);
+    assert_eq!(costs("list_files", json!({ "path": "/" }), 200), 0);
+}
+
+#[test]
+fn a_tool_that_only_reads_is_not_a_run_and_needs_no_fuel() {
+    let server = Server::start(&["fuel-per-hour=1"]);
+    let tool = |name: &str, arguments: Value| {
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
+        server.with_json("POST", "/mcp", &[("Accept", "application/json, text/event-stream")], &body)
+    };
+    let runs = || server.get("/v1/usage").expect(200).json()["runs_this_hour"].as_u64();
+    tool("list_files", json!({ "path": "/" })).expect(200);
+    assert_eq!(runs(), Some(0));
+    tool("bash", json!({ "command": "true" })).expect(200);
+    assert_eq!(runs(), Some(1));
+    assert_eq!(tool("bash", json!({ "command": "true" })).expect(429).json()["details"]["quota"], "fuel_per_hour");
+    tool("list_files", json!({ "path": "/" })).expect(200);
+    // The name of a member may be written in another way.
+    let escaped =
+        br#"{"jsonrpc":"2.0","id":1,"m\u0065thod":"tools/call","params":{"name":"bash","arguments":{"command":"true"}}}"#;
+    let headers = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    server.send("POST /mcp", Some(&server.key), &headers, escaped).expect(429);
+    let metrics = server.send("GET /metrics", None, &[], b"").text();
+    assert!(metrics.contains("sandlite_runs_total{kind=\"bash\",status=\"success\"} 1"), "{metrics}");
 }
 
 #[test]

@@ -182,3 +182,26 @@ fn paths_out_of_the_session_and_requests_without_one_are_refused() {
     assert_eq!(server.shell("s", "write-file", large).status, 413);
     assert_eq!(server.get("/v1/sessions/a%0Ab/files").status, 400);
 }
+
+// T-NET-08: whatever begins a session, and a session that left nothing takes no place for ever.
+#[test]
+fn a_tenant_has_a_limited_number_of_sessions_and_empty_ones_are_forgotten() {
+    let mut server = Server::start(&["sandboxes-of-tenant=2", "sweep=1s"]);
+    server.push(&skill("none", "1.0.0", "true")).expect(201);
+    let execute = |server: &Server, session: &str| server.shell(session, "execute", json!({ "command": "true" }));
+    execute(&server, "a").expect(200);
+    server.post("/v1/executions", &json!({ "skill": "none", "session_id": "b" })).expect(200);
+    let refused = execute(&server, "c").expect(429);
+    assert_eq!(refused.json()["details"]["quota"], "sessions");
+    assert!(refused.header("retry-after").is_some());
+    server.post("/v1/executions", &json!({ "skill": "none", "session_id": "c" })).expect(429);
+    execute(&server, "a").expect(200);
+    execute(&server, "b").expect(200);
+    server.kill_and_restart_with("session-idle=1s");
+    let began = Instant::now();
+    while execute(&server, "c").status == 429 {
+        assert!(began.elapsed() < Duration::from_secs(60), "empty sessions are still counted");
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
+    execute(&server, "c").expect(200);
+}

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::super::Service;
 use super::super::sandboxes::Named;
+use super::super::{Service, Spending};
 use super::{Place, SKILL_PREFIX, for_programs, in_sandboxes, on_skills, snapshots};
 use crate::serve::admission::{REST, Turn, Watch};
 
@@ -131,7 +131,14 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     };
     let _slot = service.running().place().await;
     let _running = service.running().command(cancel.0.clone());
-    let mut task = tokio::task::spawn_blocking(work.run);
+    let (run, spent, spending) = (work.run, cancel.0.clone(), spending_of(context));
+    let mut task = tokio::task::spawn_blocking(move || {
+        let done = run();
+        if let Some(Spending(spend)) = spending {
+            spend(spent.fuel_used());
+        }
+        done
+    });
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;
@@ -194,6 +201,11 @@ fn last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.trim_end().rsplit('\n').next().unwrap_or_default();
     line.chars().filter(|c| !c.is_control()).take(MESSAGE).collect()
+}
+
+// Who counts the fuel of the call, if somebody does.
+fn spending_of(context: &RequestContext<RoleServer>) -> Option<Spending> {
+    context.extensions.get::<http::request::Parts>()?.extensions.get().cloned()
 }
 
 /// Sends progress notifications to a client that requested them.

@@ -73,6 +73,17 @@ mod tests {
     }
 
     #[test]
+    fn no_row_can_be_changed() {
+        let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
+        catalog.audit("a", ["key", "PUT", "/x", "request"], 403).unwrap();
+        for sql in ["UPDATE audit SET status = 200", "UPDATE OR REPLACE audit SET number = 7"] {
+            let error = catalog.change(|transaction| transaction.execute(sql, [])).unwrap_err();
+            assert!(error.to_string().contains("cannot be changed"), "{error}");
+        }
+        assert_eq!(catalog.audit_rows("a", i64::MAX, 9).unwrap().first().map(|row| row.status), Some(403));
+    }
+
+    #[test]
     fn old_rows_and_rows_beyond_the_limit_of_a_tenant_are_removed() {
         let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
         for number in 0..5 {

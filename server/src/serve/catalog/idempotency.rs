@@ -7,6 +7,8 @@ use crate::serve::clock::now;
 
 /// How long a response is kept, in milliseconds.
 const KEPT: i64 = 24 * 3_600_000;
+/// Responses of one tenant that are kept.
+const MOST: i64 = 100_000;
 
 /// An answer that was kept.
 #[derive(Debug)]
@@ -77,9 +79,52 @@ impl Catalog {
         .map(drop)
     }
 
-    /// Removes old responses.
+    /// Removes old responses, and the oldest of a tenant that has too many.
     pub(crate) fn forget_answers(&self) -> rusqlite::Result<()> {
+        self.forget_answers_beyond(MOST)
+    }
+
+    fn forget_answers_beyond(&self, most: i64) -> rusqlite::Result<()> {
         let oldest = now() - KEPT;
-        self.change(|transaction| transaction.execute("DELETE FROM idempotency WHERE created_at < ?1", [oldest])).map(drop)
+        self.change(|transaction| transaction.execute("DELETE FROM idempotency WHERE created_at < ?1", [oldest]))?;
+        let sql = "SELECT tenant FROM idempotency GROUP BY tenant HAVING count(*) > ?1";
+        let crowded: Vec<String> =
+            self.read(|connection| connection.prepare_cached(sql)?.query_map([most], |row| row.get(0))?.collect())?;
+        let sql = "DELETE FROM idempotency WHERE tenant = ?1 AND status IS NOT NULL AND created_at <=
+                   (SELECT created_at FROM idempotency WHERE tenant = ?1 ORDER BY created_at DESC LIMIT 1 OFFSET ?2)";
+        for tenant in crowded {
+            self.change(|transaction| transaction.prepare_cached(sql)?.execute(params![tenant, most]))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn a_tenant_keeps_its_newest_answers_and_what_is_under_way() {
+        let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
+        let answer = KeptAnswer { status: 204, headers: "[]".to_owned(), body: Vec::new() };
+        for (at, key) in [(1, "under way"), (2, "old"), (3, "newer"), (4, "newest")] {
+            catalog.begin_request("a", key, b"print", 0).unwrap();
+            if key != "under way" {
+                catalog.end_request("a", key, Some(&answer)).unwrap();
+            }
+            let moved = "UPDATE idempotency SET created_at = created_at + ?1 WHERE key = ?2";
+            catalog.change(|to| to.execute(moved, params![at * 1000, key])).unwrap();
+        }
+        catalog.begin_request("b", "k", b"print", 0).unwrap();
+        let keys = || -> Vec<String> {
+            let sql = "SELECT key FROM idempotency ORDER BY tenant, created_at";
+            catalog.read(|from| from.prepare(sql)?.query_map([], |row| row.get(0))?.collect()).unwrap()
+        };
+        catalog.forget_answers_beyond(4).unwrap();
+        assert_eq!(keys().len(), 5);
+        catalog.forget_answers_beyond(2).unwrap();
+        assert_eq!(keys(), ["under way", "newer", "newest", "k"]);
     }
 }

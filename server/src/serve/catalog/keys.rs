@@ -185,6 +185,13 @@ impl Catalog {
         })
     }
 
+    /// Returns how many keys a tenant has, with those that were revoked.
+    pub(crate) fn count_keys(&self, tenant: &str) -> rusqlite::Result<u64> {
+        let sql = "SELECT count(*) FROM api_key WHERE tenant = ?1";
+        let count: i64 = self.read(|connection| connection.prepare_cached(sql)?.query_row([tenant], |row| row.get(0)))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
     /// Revokes a key at once; `false` if the tenant has no such key.
     pub(crate) fn revoke_key(&self, tenant: Option<&str>, id: &str) -> rusqlite::Result<bool> {
         let sql = "UPDATE api_key SET revoked_at = coalesce(revoked_at, ?3) WHERE id = ?1 AND (?2 IS NULL OR tenant = ?2)";

@@ -31,18 +31,24 @@ CREATE TABLE IF NOT EXISTS audit (
     path TEXT NOT NULL, status INTEGER NOT NULL, request TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS audit_tenant ON audit (tenant, number);
+CREATE TRIGGER IF NOT EXISTS audit_is_append_only BEFORE UPDATE ON audit BEGIN
+    SELECT RAISE(ABORT, 'rows of the audit log cannot be changed');
+END;
 CREATE TABLE IF NOT EXISTS execution (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, skill TEXT NOT NULL, version TEXT NOT NULL, status TEXT NOT NULL, session TEXT,
     input TEXT, output TEXT, logs TEXT NOT NULL DEFAULT '', error TEXT, files TEXT NOT NULL DEFAULT '[]', duration_ms INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL, finished_at INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS execution_tenant ON execution (tenant, created_at);
+CREATE INDEX IF NOT EXISTS execution_bytes ON execution
+    (tenant, 512 + coalesce(length(CAST(input AS BLOB)), 0) + coalesce(length(CAST(output AS BLOB)), 0) + length(CAST(logs AS BLOB)));
 CREATE INDEX IF NOT EXISTS execution_running ON execution (status) WHERE status = 'running';
 CREATE TABLE IF NOT EXISTS file (
     id TEXT PRIMARY KEY, tenant TEXT NOT NULL, session TEXT, execution TEXT, name TEXT NOT NULL, content_type TEXT NOT NULL,
     size_bytes INTEGER NOT NULL, version INTEGER NOT NULL, parent TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS file_tenant ON file (tenant, created_at);
+CREATE INDEX IF NOT EXISTS file_session ON file (tenant, session) WHERE session IS NOT NULL;
 CREATE TABLE IF NOT EXISTS session (
     tenant TEXT NOT NULL, name TEXT NOT NULL, created_at INTEGER NOT NULL, used_at INTEGER NOT NULL, PRIMARY KEY (tenant, name)
 ) STRICT;
@@ -58,6 +64,7 @@ CREATE TABLE IF NOT EXISTS idempotency (
     tenant TEXT NOT NULL, key TEXT NOT NULL, fingerprint BLOB NOT NULL, status INTEGER, headers TEXT, body BLOB, created_at INTEGER NOT NULL,
     PRIMARY KEY (tenant, key)
 ) STRICT;
+CREATE INDEX IF NOT EXISTS idempotency_bytes ON idempotency (tenant, created_at, 512 + coalesce(length(body), 0));
 CREATE TABLE IF NOT EXISTS spent (
     tenant TEXT NOT NULL, hour INTEGER NOT NULL, fuel INTEGER NOT NULL, runs INTEGER NOT NULL, PRIMARY KEY (tenant, hour)
 ) STRICT;

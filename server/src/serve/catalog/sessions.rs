@@ -27,6 +27,13 @@ impl Catalog {
         self.read(|connection| connection.prepare_cached(sql)?.query_map([at], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
     }
 
+    /// Removes a session that has no files and was not used since a moment.
+    pub(crate) fn forget_session(&self, tenant: &str, name: &str, at: i64) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM session WHERE tenant = ?1 AND name = ?2 AND used_at < ?3
+                   AND NOT EXISTS (SELECT 1 FROM file WHERE tenant = ?1 AND session = ?2)";
+        self.change(|transaction| transaction.prepare_cached(sql)?.execute(params![tenant, name, at])).map(drop)
+    }
+
     /// Returns how many sessions a tenant has.
     pub(crate) fn count_sessions(&self, tenant: &str) -> rusqlite::Result<i64> {
         let sql = "SELECT count(*) FROM session WHERE tenant = ?1";
@@ -115,6 +122,24 @@ mod tests {
         assert!(catalog.remove_session("b", "s").unwrap().is_none() && !catalog.has_session("b", "s").unwrap());
         assert_eq!(catalog.remove_session("a", "s").unwrap().map(|ids| ids.len()), Some(2));
         assert!(names("s").is_empty());
+    }
+
+    #[test]
+    fn a_session_is_forgotten_if_it_has_no_files_and_was_not_used() {
+        let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
+        for name in ["empty", "full"] {
+            catalog.use_session("a", name).unwrap();
+        }
+        catalog.keep_in_session("a", "full", &[FileRow::new("1".to_owned(), "a", "x", "text/plain", 1)]).unwrap();
+        let forget = |tenant: &str, at: i64| {
+            ["empty", "full"].map(|name| {
+                catalog.forget_session(tenant, name, at).unwrap();
+                catalog.has_session("a", name).unwrap()
+            })
+        };
+        assert_eq!(forget("a", 0), [true, true], "they were used since");
+        assert_eq!(forget("b", i64::MAX), [true, true]);
+        assert_eq!(forget("a", i64::MAX), [false, true]);
     }
 
     #[test]

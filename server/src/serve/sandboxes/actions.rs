@@ -71,10 +71,16 @@ impl Known {
 
     /// Returns whether it may need room on the disk. What frees some must work for a tenant that has none.
     pub(crate) fn may_store(self) -> bool {
-        self.takes_turns() && !FREEING.contains(&self.name())
+        self.takes_turns() && !self.frees()
     }
 
-    fn takes_turns(self) -> bool {
+    /// Returns whether it changes something and stores nothing.
+    pub(crate) fn frees(self) -> bool {
+        FREEING.contains(&self.name())
+    }
+
+    /// Returns whether it changes something, and waits for its turn in the sandbox.
+    pub(crate) fn takes_turns(self) -> bool {
         of_both!(self, action => action.takes_turns())
     }
 
@@ -119,6 +125,7 @@ struct Task {
 impl Task {
     fn run(self, app: &App, on_output: Option<stream::Listener>) -> Result<Answer, Problem> {
         let sandbox = self.slot.open(app, &self.row, &self.caller)?;
+        let cancel = self.cancel.clone();
         let done = match self.work {
             Work::InSandbox(prepared) => {
                 let context = Context::new(sandbox).cancelled_by(self.cancel);
@@ -138,21 +145,23 @@ impl Task {
         }
         let done = answered(done);
         if self.known.runs() {
-            account(app, &self.row.tenant, self.known.name(), done.as_ref().ok().map(|answer| &answer.data))?;
+            let ran = done.as_ref().ok().map(|answer| &answer.data);
+            let fuel = measure(app, self.known.name(), ran, cancel.fuel_used());
+            app.catalog().spend(&self.row.tenant, fuel)?;
         }
         done
     }
 }
 
-// Adds a run's fuel to what its tenant has used; `ran` is the data of one that was not refused.
-fn account(app: &App, tenant: &str, kind: &'static str, ran: Option<&Value>) -> Result<(), Problem> {
-    let fuel = ran.and_then(|data| data["usage"]["fuel"].as_u64()).unwrap_or(0);
+/// Counts a run and returns its fuel; `ran` is the data of one that was not refused, and `fuel` that of all commands that it has run.
+pub(crate) fn measure(app: &App, kind: &'static str, ran: Option<&Value>, fuel: u64) -> u64 {
+    let fuel = ran.and_then(|data| data["usage"]["fuel"].as_u64()).unwrap_or(0).max(fuel);
     let status = ran.map_or("refused", |data| if data["exit_code"].as_u64() == Some(0) { "success" } else { "failed" });
     app.metrics().run(kind, status, fuel);
     if let Some(limit) = ran.and_then(|data| data["limit"]["name"].as_str()) {
         app.metrics().limit(limit);
     }
-    Ok(app.catalog().spend(tenant, fuel)?)
+    fuel
 }
 
 // A command that fails or meets a limit is data; an action that was not done is a problem.

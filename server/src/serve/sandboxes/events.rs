@@ -90,18 +90,11 @@ pub(super) async fn follow(
             if sender.is_closed() {
                 return;
             }
-            // A key that is revoked or expires while its stream is open is refused as at any other request.
-            let counts = app.blocking({
-                let key = caller.key.clone();
-                move |app| {
-                    app.require_running()?;
-                    app.catalog()
-                        .is_valid_key(&key)?
-                        .then_some(())
-                        .ok_or_else(|| Problem::unauthorized("invalid or revoked API key"))
-                }
-            });
-            let next = match counts.await {
+            let may_continue = match app.require_running() {
+                Ok(()) => caller.require_valid_key(&app).await,
+                Err(problem) => Err(problem),
+            };
+            let next = match may_continue {
                 Ok(()) => self::page(&app, &caller, &id, Some(page.version), query.path.clone()).await,
                 Err(problem) => Err(problem),
             };

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode, Uri};
 use runtime::Cancel;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::input::Names;
+use super::input::{self, Names};
 use super::opened::Opened;
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
@@ -22,6 +23,9 @@ use crate::serve::problem::Problem;
 const MOST: usize = 1000;
 /// Jobs of one tenant that have not ended.
 const MOST_RUNNING: usize = 256;
+/// Rows of a page, and most of them.
+const PAGE: usize = 50;
+const MOST_ROWS: usize = 200;
 /// How long the result of a job is kept, in milliseconds.
 const KEPT: i64 = 3_600_000;
 
@@ -90,6 +94,26 @@ impl Jobs {
         found.ok_or_else(|| Problem::not_found("job"))
     }
 
+    /// Returns jobs of a sandbox, newest first, after the one that a cursor names; and the cursor of the next page. The cursor is an id, for the
+    /// numbers of jobs are those of all tenants.
+    fn page(&self, caller: &Caller, sandbox: &str, page: &Page) -> Result<Value, Problem> {
+        let limit = page.limit.unwrap_or(PAGE);
+        if !(1..=MOST_ROWS).contains(&limit) {
+            return Err(Problem::bad_request("invalid `limit`: expected 1 to 200"));
+        }
+        let table = self.table();
+        let mut jobs = table.values().rev().filter(|job| job.sandbox == sandbox && job.is_of(caller));
+        if let Some(cursor) = &page.cursor
+            && !jobs.any(|job| job.id == *cursor)
+        {
+            return Err(Problem::bad_request("invalid `cursor`: use `next_cursor` of the page before"));
+        }
+        let items: Vec<&Arc<Job>> = jobs.by_ref().take(limit).collect();
+        let next = items.last().filter(|_| jobs.next().is_some()).map(|job| job.id.as_str());
+        let shown: Vec<Value> = items.iter().map(|job| job.describe()).collect();
+        Ok(json!({ "items": shown, "next_cursor": next }))
+    }
+
     /// Forgets jobs that ended long ago.
     pub(super) fn forget_old(&self) {
         let oldest = now() - KEPT;
@@ -154,18 +178,18 @@ impl Job {
     }
 }
 
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Page {
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
 /// `GET /v1/sandboxes/{id}/jobs`.
-pub(super) async fn list(State(app): State<App>, caller: Caller, names: Names) -> Result<Json<Value>, Problem> {
+pub(super) async fn list(State(app): State<App>, caller: Caller, names: Names, uri: Uri) -> Result<Json<Value>, Problem> {
+    let page: Page = input::query(&uri)?;
     let row = Opened::row(&app, &caller, names.get("id"))?;
-    let jobs = app.opened().jobs.table();
-    let items: Vec<Value> = jobs
-        .values()
-        .rev()
-        .filter(|job| job.sandbox == row.id && job.is_of(&caller))
-        .take(200)
-        .map(|job| job.describe())
-        .collect();
-    Ok(Json(json!({ "items": items, "next_cursor": null })))
+    Ok(Json(app.opened().jobs.page(&caller, &row.id, &page)?))
 }
 
 /// `GET /v1/sandboxes/{id}/jobs/{job}`.
@@ -199,6 +223,36 @@ mod tests {
         let refused = begin("a").err().unwrap();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (429, Some(1)));
         assert!(begin("b").is_ok());
+    }
+
+    #[test]
+    fn jobs_are_listed_in_pages_of_their_sandbox_and_tenant() {
+        let jobs = Jobs::default();
+        let begin = |tenant: &str, sandbox: &str| jobs.begin(&caller(tenant), sandbox, "bash", Cancel::default()).unwrap();
+        let own: Vec<String> = (0..5)
+            .map(|_| {
+                begin("b", "s");
+                begin("a", "other");
+                begin("a", "s").id.clone()
+            })
+            .collect();
+        let list = |cursor: Option<&str>| {
+            let page = Page { limit: Some(2), cursor: cursor.map(str::to_owned) };
+            jobs.page(&caller("a"), "s", &page).unwrap()
+        };
+        let (mut seen, mut page) = (Vec::new(), list(None));
+        loop {
+            seen.extend(page["items"].as_array().unwrap().iter().map(|job| job["job"].as_str().unwrap().to_owned()));
+            let Some(next) = page["next_cursor"].as_str() else { break };
+            page = list(Some(next));
+        }
+        seen.reverse();
+        assert_eq!(seen, own);
+        let theirs = begin("b", "s").id.clone();
+        for (limit, cursor) in [(0, None), (201, None), (2, Some(theirs)), (2, Some("none".to_owned()))] {
+            let refused = jobs.page(&caller("a"), "s", &Page { limit: Some(limit), cursor }).unwrap_err();
+            assert_eq!(refused.status.as_u16(), 400);
+        }
     }
 
     #[test]

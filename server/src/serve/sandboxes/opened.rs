@@ -68,7 +68,7 @@ pub(crate) struct Opened {
     /// Bytes of bodies that are in memory.
     pub(in crate::serve) bodies: Shares,
     /// Streams of events that are followed.
-    pub(super) streams: Shares,
+    pub(in crate::serve) streams: Shares,
 }
 
 /// A sandbox's place: closed, or open.

@@ -40,7 +40,7 @@ fn exceeded(what: &str, quota: &'static str, used: u64, limit: u64, seconds: u64
 }
 
 impl App {
-    /// Returns the bytes of a tenant's files, at most a few seconds old.
+    /// Returns the bytes of a tenant's files and rows, at most a few seconds old.
     pub(crate) fn bytes_of(&self, tenant: &str) -> Result<u64, Problem> {
         let known = self.opened().stored.0.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).copied();
         if let Some((at, bytes)) = known
@@ -49,7 +49,8 @@ impl App {
             return Ok(bytes);
         }
         let sandboxes = self.tenant(tenant)?.directory("sandboxes")?;
-        let bytes = sandboxes.parent().map_or(0, size_below);
+        let rows = self.catalog().bytes_of_rows(tenant)?;
+        let bytes = sandboxes.parent().map_or(0, size_below).saturating_add(rows);
         self.opened().stored.0.lock().unwrap_or_else(PoisonError::into_inner).insert(tenant.to_owned(), (Instant::now(), bytes));
         Ok(bytes)
     }

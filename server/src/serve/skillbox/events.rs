@@ -1,6 +1,6 @@
 //! `/v1/executions/{id}/events`: what a run prints while it runs, then its result, as server-sent events.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -16,9 +16,12 @@ use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::path::Path;
 use crate::serve::problem::Problem;
+use crate::serve::shares::Share;
 
 /// How often a comment is sent when there is nothing else.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How often the key is looked up while a run prints nothing.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What is sent next.
 enum Next {
@@ -38,6 +41,9 @@ struct Source {
     base: String,
     id: String,
     next: Next,
+    /// When something was sent last.
+    sent: Instant,
+    _share: Share,
 }
 
 pub(super) async fn events(
@@ -51,7 +57,9 @@ pub(super) async fn events(
     let running = app.skillbox().live.find(&caller.tenant, &id);
     let row = executions::find(&app, &caller, id.clone()).await?;
     let next = running.map_or_else(|| Next::Logs(row.ended.logs), |running| Next::Printed(running.reader()));
-    let source = Source { app, caller, base, id, next };
+    let share = app.opened().streams.take(&caller.tenant);
+    let share = share.ok_or_else(|| Problem::limited("too many streams of events at a time", 5))?;
+    let source = Source { app, caller, base, id, next, sent: Instant::now(), _share: share };
     let stream = futures_util::stream::unfold(source, |mut source| async move {
         let event = source.event().await?;
         Some((Ok::<_, std::convert::Infallible>(Bytes::from(event)), source))
@@ -65,11 +73,24 @@ impl Source {
     async fn event(&mut self) -> Option<String> {
         loop {
             match &mut self.next {
-                Next::Printed(reader) => match tokio::time::timeout(HEARTBEAT, reader.next()).await {
-                    Err(_) => return Some(": \n\n".to_owned()),
-                    Ok(Some(text)) => return Some(log(&text)),
-                    Ok(None) => self.next = Next::Result,
-                },
+                Next::Printed(reader) => {
+                    let printed = tokio::time::timeout(LOOK, reader.next()).await;
+                    if let Err(problem) = self.caller.require_valid_key(&self.app).await {
+                        self.next = Next::End;
+                        return Some(error(&problem));
+                    }
+                    let event = match printed {
+                        Ok(Some(text)) => log(&text),
+                        Ok(None) => {
+                            self.next = Next::Result;
+                            continue;
+                        }
+                        Err(_) if self.sent.elapsed() >= HEARTBEAT => ": \n\n".to_owned(),
+                        Err(_) => continue,
+                    };
+                    self.sent = Instant::now();
+                    return Some(event);
+                }
                 Next::Logs(text) => {
                     let text = std::mem::take(text);
                     self.next = Next::Result;
@@ -82,13 +103,17 @@ impl Source {
                     let row = executions::find(&self.app, &self.caller, self.id.clone()).await;
                     return Some(match row {
                         Ok(row) => format!("event: result\ndata: {}\n\n", executions::execution(&self.app, &self.base, &row)),
-                        Err(problem) => format!("event: error\ndata: {}\n\n", problem.body()),
+                        Err(problem) => error(&problem),
                     });
                 }
                 Next::End => return None,
             }
         }
     }
+}
+
+fn error(problem: &Problem) -> String {
+    format!("event: error\ndata: {}\n\n", problem.body())
 }
 
 fn log(text: &str) -> String {

@@ -132,6 +132,7 @@ impl Order {
         let version = asked.version.filter(|version| !matches!(version.as_str(), "" | "latest"));
         version.as_deref().map_or(Ok(()), require_version)?;
         app.require_fuel(tenant)?;
+        app.require_room(tenant, body.len() as u64)?;
         let tenant = app.tenant(tenant)?;
         let version = match version {
             Some(version) => version,
@@ -144,6 +145,7 @@ impl Order {
         let session = asked.session_id.filter(|session| !session.is_empty());
         if let Some(session) = &session {
             sessions::require_name(session)?;
+            sessions::require_place(app, &tenant.name, session)?;
         }
         let input_files = asked.input_files.unwrap_or_default();
         if input_files.len() > MOST_FILES {

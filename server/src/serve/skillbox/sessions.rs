@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
+use serde_json::json;
 
 use super::files::{self, FileInfo};
 use super::{shells, store};
@@ -15,6 +16,8 @@ use crate::serve::problem::Problem;
 
 /// Longest name of a session.
 const NAME_BYTES: usize = 255;
+/// When a client that has no room may look again, in seconds.
+const LATER: u64 = 60;
 
 /// Refuses a text that cannot be the name of a session. No path is made from it.
 pub(super) fn require_name(name: &str) -> Result<(), Problem> {
@@ -24,8 +27,24 @@ pub(super) fn require_name(name: &str) -> Result<(), Problem> {
     Err(Problem::bad_request("invalid session: expected 1 to 255 bytes without control characters"))
 }
 
+/// Refuses a session that is new, if the tenant has as many as it may have.
+pub(super) fn require_place(app: &App, tenant: &str, session: &str) -> Result<(), Problem> {
+    let most = app.config().sandboxes_of_tenant;
+    if app.catalog().has_session(tenant, session)? {
+        return Ok(());
+    }
+    let used = u64::try_from(app.catalog().count_sessions(tenant)?).unwrap_or(0);
+    if used < most {
+        return Ok(());
+    }
+    let message = format!("the tenant has {used} sessions: delete those that are not needed");
+    let details = json!({ "quota": "sessions", "used": used, "limit": most, "retry_after_seconds": LATER });
+    Err(Problem::limited(message, LATER).with_details(details))
+}
+
 /// Begins to use a session; returns its files.
 pub(super) fn begin(app: &App, tenant: &Tenant, session: &str) -> Result<Vec<(String, Vec<u8>)>, Problem> {
+    require_place(app, &tenant.name, session)?;
     app.catalog().use_session(&tenant.name, session)?;
     let rows = app.catalog().session_files(&tenant.name, session)?;
     let (size, most) = (rows.iter().map(|row| row.size_bytes).fold(0, i64::saturating_add), app.config().limits.disk.0);

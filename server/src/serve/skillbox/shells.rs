@@ -97,6 +97,12 @@ impl Shells {
         shell
     }
 
+    fn has_open(&self, tenant: &str, session: &str) -> bool {
+        let table = locked(&self.0);
+        let known = table.get(&(tenant.to_owned(), session.to_owned()));
+        known.is_some_and(|shell| Arc::strong_count(shell) > 1 || locked(&shell.sandbox).is_some())
+    }
+
     // Closes the least recently used one that is idle, if there are too many.
     fn make_room(&self, most: usize) {
         let table = locked(&self.0);
@@ -129,7 +135,6 @@ pub(super) fn open(app: &App, tenant: &Tenant, session: &str) -> Result<Used, Pr
     let sandbox = match path.exists() {
         true => builder.database(&path).open()?,
         false => {
-            require_room(app, tenant)?;
             let kept = sessions::begin(app, tenant, session)?;
             let new = builder.open()?;
             furnish(&new, kept)?;
@@ -140,14 +145,6 @@ pub(super) fn open(app: &App, tenant: &Tenant, session: &str) -> Result<Used, Pr
     let used = Used::new(&sandbox, &shell);
     *place = Some(sandbox);
     Ok(used)
-}
-
-fn require_room(app: &App, tenant: &Tenant) -> Result<(), Problem> {
-    let most = app.config().sandboxes_of_tenant;
-    match app.catalog().count_sessions(&tenant.name)? < i64::try_from(most).unwrap_or(i64::MAX) {
-        true => Ok(()),
-        false => Err(Problem::limited(format!("the tenant has {most} sessions: delete those that are not needed"), 60)),
-    }
 }
 
 fn furnish(sandbox: &Sandbox, kept: Vec<(String, Vec<u8>)>) -> Result<(), Problem> {
@@ -251,11 +248,20 @@ pub(super) fn expire(app: &App) {
 /// The same for those that were not opened since the server started: their rows tell when they were used.
 pub(super) fn expire_unopened(app: &App) -> Result<(), Problem> {
     let idle = i64::try_from(app.config().session_idle.as_millis()).unwrap_or(i64::MAX);
-    for (name, session) in app.catalog().sessions_unused_since(now().saturating_sub(idle))? {
-        let is_known = locked(&app.skillbox().shells.0).contains_key(&(name.clone(), session.clone()));
-        if !is_known {
+    let since = now().saturating_sub(idle);
+    for (name, session) in app.catalog().sessions_unused_since(since)? {
+        if !app.skillbox().shells.has_open(&name, &session) {
             try_to_put_away(app, &name, &session);
+            let _ = forget(app, &name, &session, since);
         }
+    }
+    Ok(())
+}
+
+// A session without files and without a sandbox is a name and nothing else.
+fn forget(app: &App, tenant: &str, session: &str, since: i64) -> Result<(), Problem> {
+    if !database(&*app.tenant(tenant)?, session)?.exists() {
+        app.catalog().forget_session(tenant, session, since)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::json;
 use tempfile::NamedTempFile;
 
 use crate::serve::app::{App, Tenant};
@@ -15,6 +16,8 @@ use crate::serve::problem::Problem;
 
 /// The directory of a tenant that holds them.
 const DIRECTORY: &str = "files";
+/// When a client that has no room may look again, in seconds.
+const LATER: u64 = 60;
 
 /// Stores what `write` writes under an id that is new; returns the number of bytes.
 pub(super) fn store<E>(tenant: &Tenant, id: &str, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<i64, Problem>
@@ -81,7 +84,8 @@ pub(super) fn require_room(app: &App, tenant: &str, bytes: u64) -> Result<(), Pr
     let used = u64::try_from(app.catalog().bytes_of_files(tenant)?).unwrap_or(u64::MAX);
     if used.saturating_add(bytes) > most {
         let message = format!("the tenant's files have {used} bytes, and {most} are allowed: delete files that are not needed");
-        return Err(Problem::limited(message, 60));
+        let details = json!({ "quota": "bytes", "used": used, "limit": most, "retry_after_seconds": LATER });
+        return Err(Problem::limited(message, LATER).with_details(details));
     }
     Ok(())
 }
