@@ -47,7 +47,7 @@ Usage: cargo xtask <command>
   attack    run extended versions of the attacks in the tests
   bench     measure commands and presets
   cpython-tests [PART]…
-            run CPython's own tests inside the sandbox, downloaded from Debian
+            run CPython's own tests inside the sandbox, downloaded from Debian (--fetch: only download them)
   wasi-testsuite DIR
             run the public tests of preview1 with `sandlite wasm`; DIR is a checkout with the compiled modules
   openapi [EXAMPLES]
