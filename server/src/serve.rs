@@ -50,7 +50,7 @@ const DEFAULT_TENANT: &str = "default";
 /// How long responses may take to be sent when the server stops and its runs have ended.
 const LAST_RESPONSES: Duration = Duration::from_secs(2);
 
-/// What a server reports while it runs.
+/// The reports of a running server.
 pub struct Reports {
     /// Called once with the address that is listened on, and with the text of the first key if it was made now.
     pub ready: Box<dyn FnOnce(SocketAddr, Option<String>) + Send>,

@@ -1,4 +1,4 @@
-//! `GET /openapi.json` and `GET /docs`: what the server offers, from the tables that make its routes.
+//! `GET /openapi.json` and `GET /docs`: the description of the server, from the tables that define its routes.
 //!
 //! A route that is not in a table here is not documented; a route of sandboxes that is not here does not exist, for the router is made from
 //! [`SANDBOX_ROUTES`]. The actions and their schemas are those of `runtime/src/actions.rs` and `skills/src/actions.rs`.
@@ -69,7 +69,7 @@ pub(crate) struct Route {
     pub(crate) request: Body,
     /// Statuses of success, each with its body.
     pub(crate) answers: &'static [(u16, Body)],
-    /// Statuses of problems beside those that every route has.
+    /// Statuses of problems besides those of every route.
     pub(crate) problems: &'static [u16],
 }
 
@@ -202,7 +202,7 @@ pub(super) fn document() -> Value {
             described["description"] = json!(known.description());
             described["requestBody"]["content"]["application/json"]["schema"] = input;
             described["responses"]["200"]["content"]["application/json"]["schema"] = output;
-            // What models and people read; asked for with `Accept: text/plain`.
+            // The text for models and people, requested with `Accept: text/plain`.
             described["responses"]["200"]["content"]["text/plain"] = json!({ "schema": { "type": "string" } });
             if let Some(parameters) = described["parameters"].as_array_mut() {
                 parameters.retain(|parameter| parameter["name"] != "action");

@@ -69,7 +69,7 @@ impl Known {
         of_both!(self, action => (action.output)())
     }
 
-    /// Returns whether it may need room on the disk. What frees some must work for a tenant that has none.
+    /// Returns whether it may need disk space. Actions that free space must work for a tenant without any.
     pub(crate) fn may_store(self) -> bool {
         self.takes_turns() && !FREEING.contains(&self.name())
     }
@@ -103,7 +103,7 @@ enum Work {
     OnSkills(Prepared<skills::actions::Context>),
 }
 
-/// An action that is about to be done: everything that can be refused before was checked.
+/// An action that is ready to run: everything that can be rejected beforehand was checked.
 struct Task {
     known: Known,
     work: Work,
@@ -144,7 +144,7 @@ impl Task {
     }
 }
 
-// Adds a run's fuel to what its tenant has used; `ran` is the data of one that was not refused.
+// Adds a run's fuel to the usage of its tenant; `ran` is the data of one that was not rejected.
 fn account(app: &App, tenant: &str, kind: &'static str, ran: Option<&Value>) -> Result<(), Problem> {
     let fuel = ran.and_then(|data| data["usage"]["fuel"].as_u64()).unwrap_or(0);
     let status = ran.map_or("refused", |data| if data["exit_code"].as_u64() == Some(0) { "success" } else { "failed" });

@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 255;
 /// Largest extended header.
 const LARGEST_HEADER: u64 = 64 << 10;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A file whose content is at this offset of the archive.
@@ -271,7 +271,7 @@ impl Long {
                     rest = after;
                 }
             }
-            // What counts for all entries is about owners and times.
+            // Other headers, such as global ones, only have owners and times.
             _ => {}
         }
         Ok(())

@@ -37,7 +37,7 @@ pub(super) async fn bytes(body: Body, most: usize) -> Result<Bytes, Problem> {
     bytes_within(body, most, PIECE_TIME).await
 }
 
-// Each piece has a time of its own: a large body may take long, one that stops may not (T-NET-04).
+// Each piece has its own time limit: a large body may take long, one that stops may not (T-NET-04).
 async fn bytes_within(body: Body, most: usize, time: Duration) -> Result<Bytes, Problem> {
     let mut body = Limited::new(body, most);
     let mut whole = BytesMut::new();

@@ -16,7 +16,7 @@ use crate::serve::problem::Problem;
 /// The directory of a tenant that holds them.
 const DIRECTORY: &str = "files";
 
-/// Stores what `write` writes under an id that is new; returns the number of bytes.
+/// Stores the output of `write` under a new id; returns the number of bytes.
 pub(super) fn store<E>(tenant: &Tenant, id: &str, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<i64, Problem>
 where
     Problem: From<E>,
