@@ -42,7 +42,7 @@ struct Remote<'a> {
     printer: &'a Printer,
 }
 
-/// Does what the words say on the server.
+/// Performs a verb on the server.
 pub(crate) fn run(server: &Server, global: &Global, verb: &Verb, printer: &Printer) -> anyhow::Result<Code> {
     let key = server.key.clone().or_else(|| std::env::var("SANDLITE_KEY").ok()).filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| Hinted::error("no API key given", "pass one with `--key` or in SANDLITE_KEY"))?;

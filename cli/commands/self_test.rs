@@ -31,7 +31,7 @@ struct Finding {
     took: Duration,
 }
 
-/// What every check uses: one engine, and a directory that is removed at the end.
+/// The shared state of the checks: one engine, and a directory that is removed at the end.
 struct Bench {
     host: Host,
     directory: tempfile::TempDir,

@@ -1,4 +1,4 @@
-//! What a server can do to its client: the controls of SECURITY.md, each with a server that tries to get past it.
+//! The controls in SECURITY.md against hostile servers, each with a server that tries to bypass it.
 
 #![expect(clippy::disallowed_methods, reason = "a test looks at this machine")]
 

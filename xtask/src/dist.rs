@@ -41,7 +41,7 @@ pub(crate) fn run_dist(args: &[String]) -> Outcome {
     }
 }
 
-/// How much is done.
+/// The extent of the work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     All,

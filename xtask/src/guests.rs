@@ -38,7 +38,7 @@ const RUST_FLAGS: [&str; 4] = [
     "-Ctarget-feature=+simd128,+bulk-memory",
 ];
 
-/// What the paths of downloaded crates begin with in a module, so that two machines build the same bytes.
+/// The prefix of the paths of downloaded crates in a module, so that two machines build the same bytes.
 const CRATES: &str = "/cargo";
 
 /// Builds changed guests; with `--python-sci` also installs the scientific Python where `sandlite` looks for it.

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{cargo, run, step};
 use crate::{Outcome, attack, check, cpython_tests, dist, embed, guests, openapi, package};
 
-/// What the tests skip unless one of these is set.
+/// The variables that enable extended tests.
 const WANTED: [(&str, &str); 7] = [
     ("SANDLITE_PYTHON_SCI", "1"),
     ("SANDLITE_MCP_CLIENTS", "1"),

@@ -79,7 +79,7 @@ pub(super) fn left(sandbox: &Sandbox) -> Result<Vec<(String, Vec<u8>)>, Error> {
     Ok(left)
 }
 
-// What the run leaves is what the next one finds.
+// The next run continues with the files of this one.
 fn keep(sandbox: &Sandbox) -> Result<(), Error> {
     let left = left(sandbox)?;
     if left.is_empty() {
