@@ -35,7 +35,7 @@ use runtime::{Host, Sandbox};
 
 use crate::Error;
 use crate::http::Hosts;
-use crate::listener::{Listener, Places, Times, threads, told_to_end};
+use crate::listener::{Listener, Places, Times, stop_requested, threads};
 use app::App;
 use catalog::{Catalog, NewKey};
 use problem::Problem;
@@ -87,7 +87,7 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
             () = listener.serve(router) => {}
             () = sandboxes::expire(app.clone(), reports.freed) => {}
             () = skillbox::expire(app.clone()) => {}
-            () = told_to_end() => {}
+            () = stop_requested() => {}
         }
         app.stop().await;
         connections.finish(LAST_RESPONSES).await;

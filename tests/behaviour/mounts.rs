@@ -56,7 +56,7 @@ fn content(path: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_directory_for_reading_is_there_to_read() {
+fn a_directory_for_reading_exists() {
     let project = project();
     let sandbox = mounted(Mount::read_only(project.path(), "/work/p"));
     check(

@@ -455,7 +455,7 @@ fn mounted_directories_and_the_other_name_of_the_root_are_under_the_rules() {
 
 // T-POL-06.
 #[test]
-fn programs_that_may_not_be_started_are_not_there() {
+fn denied_programs_do_not_exist() {
     let sandbox = builder().open().unwrap();
     let text = "denied_commands = [\"rm\", \"python3\"]";
     let bound = sandbox.with_policy(policy(text)).unwrap();

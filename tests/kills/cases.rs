@@ -1,4 +1,4 @@
-//! The verbs, what they work on, and how their effect is recognised: all of it, or nothing.
+//! The verbs, what they work on, and how their effect is recognized: all of it, or nothing.
 
 use std::fs;
 use std::path::Path;

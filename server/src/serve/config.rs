@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_is_refused_for_is_refused_by_the_check() {
+    fn the_check_rejects_what_the_server_rejects() {
         let with = |change: fn(&mut Config)| {
             let mut config = Config::new("/data".into());
             change(&mut config);

@@ -348,7 +348,7 @@ mod tests {
 
     // T-NET-07.
     #[test]
-    fn what_leads_out_is_refused() {
+    fn paths_that_lead_out_are_rejected() {
         let check = |entry: Entry, part: &str| {
             let refused = read(&archive(&[(entry, b"")])).unwrap_err();
             assert!(refused.contains(part), "{refused}");

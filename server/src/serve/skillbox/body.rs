@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_compact_and_keeps_what_is_given() {
+    fn an_object_is_compact_and_keeps_its_fields() {
         let object = Object::new().with("a", &"x\"y").raw("b", "1.50").with_some("c", None::<&u8>).with("d", &None::<u8>);
         assert_eq!(object.finish(), r#"{"a":"x\"y","b":1.50,"d":null}"#);
         assert_eq!(Object::new().finish(), "{}");

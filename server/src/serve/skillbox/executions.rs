@@ -156,7 +156,7 @@ impl Order {
         Ok(Self { tenant, new, env, input_files })
     }
 
-    // Runs the skill and finishes its row, whatever becomes of it.
+    // Runs the skill and finishes its row, whatever its result.
     fn perform(self, app: &App, running: &Arc<Running>) -> (String, Finished) {
         running.begin();
         let (id, tenant) = (self.new.id.clone(), Arc::clone(&self.tenant));
