@@ -65,7 +65,7 @@ fn refuse(global: &Global, verb: &Verb) -> anyhow::Result<()> {
     let given = [("--db", global.db.is_some()), ("--policy", global.policy.is_some()), ("--view", is_view)];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
-            Err(Hinted::error(format!("`{option}` has no meaning on a server"), "leave it out, or leave out `--server`"))
+            Err(Hinted::error(format!("`{option}` does not apply to a server"), "leave it out, or leave out `--server`"))
         }
         None => Ok(()),
     }

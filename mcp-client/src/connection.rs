@@ -219,7 +219,7 @@ fn plain(error: &str) -> &str {
 
 fn with_said(reason: &str, program: &Program) -> String {
     let said = program.said();
-    if said.is_empty() { reason.to_owned() } else { format!("{reason}; it said: {said}") }
+    if said.is_empty() { reason.to_owned() } else { format!("{reason}; its error output: {said}") }
 }
 
 fn checked(headers: &std::collections::BTreeMap<String, String>) -> Result<HashMap<HeaderName, HeaderValue>, String> {

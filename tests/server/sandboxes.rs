@@ -98,7 +98,7 @@ fn invalid_requests_are_refused_with_a_sentence() {
     check(server.get("/v1/nothing"), 404, "route");
 }
 
-// T-NET-05: what belongs to another tenant does not exist, to the byte.
+// T-NET-05: resources of other tenants do not exist, to the byte.
 #[test]
 fn another_tenants_sandbox_looks_like_a_missing_one() {
     let server = Server::start(&[]);

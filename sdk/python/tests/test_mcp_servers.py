@@ -274,7 +274,7 @@ def test_invalid_configurations_are_rejected(tmp_path):
         ({"a": {}}, "either `command` or `url`"),
         ({"a b": {"command": "x"}}, "invalid server name"),
         ({"a": {"command": "/nonexistent/server"}}, "cannot start `/nonexistent/server`"),
-        ({"a": {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no such model')"]}}, "it said: no such model"),
+        ({"a": {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no such model')"]}}, "its error output: no such model"),
         ({"a": {"url": "ftp://example.com/mcp"}}, "must begin with `https://` or `http://`"),
         ({"a": {"url": "https://127.0.0.1:1/mcp"}}, "Connection refused"),
         ({"a": {"url": "https://127.0.0.1:1/mcp", "ca": "/nonexistent.pem"}}, "cannot read the certificates in `/nonexistent.pem`"),

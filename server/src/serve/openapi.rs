@@ -102,11 +102,11 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
         Bytes("application/vnd.sqlite3"), [(201, Json("Sandbox"))], [408, 413]),
     route!("GET" "/v1/sandboxes/{id}" "getSandbox" BOXES, "Describe a sandbox", [], Nothing, [(200, Json("Sandbox"))], [404]),
     route!("PATCH" "/v1/sandboxes/{id}" "changeSandbox" BOXES, "Change name or lifetime", [], Json("ChangeSandbox"), [(200, Json("Sandbox"))], [404, 413, 415]),
-    route!("DELETE" "/v1/sandboxes/{id}" "deleteSandbox" BOXES, "Delete a sandbox and end what runs in it", [], Nothing, [(204, Nothing)], [404]),
+    route!("DELETE" "/v1/sandboxes/{id}" "deleteSandbox" BOXES, "Delete a sandbox and end its runs", [], Nothing, [(204, Nothing)], [404]),
     route!("POST" "/v1/sandboxes/{id}/fork" "forkSandbox" BOXES, "Create an independent copy", [], Json("ForkSandbox"), [(201, Json("Sandbox"))], [404, 413, 415]),
     route!("GET" "/v1/sandboxes/{id}/export" "exportSandbox" BOXES, "Download the sandbox as one file",
         [query("history", "boolean", "Whether recorded runs are part of it; defaults to true."),
-            query("versions", "boolean", "Whether past versions are part of it, with what was deleted since; defaults to false.")], Nothing, [(200, Bytes("application/vnd.sqlite3"))], [404]),
+            query("versions", "boolean", "Whether to include past versions, which contain data deleted since; defaults to false.")], Nothing, [(200, Bytes("application/vnd.sqlite3"))], [404]),
     // The document has a path for each action instead.
     route!("POST" "/v1/sandboxes/{id}/actions/{action}" "act" "Actions", "Perform an action", [], Json("Any"), [(200, JsonOrEvents("Any")), (202, Json("Job"))], [404, 413, 415]),
     route!("GET" "/v1/sandboxes/{id}/jobs" "listJobs" "Jobs", "List the jobs of a sandbox, newest first", [], Nothing, [(200, Json("Jobs"))], [404]),
@@ -219,7 +219,7 @@ pub(super) fn document() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": { "title": "Sandlite", "version": env!("CARGO_PKG_VERSION"), "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-            "description": "Sandboxes and skills over HTTP. Every request below /v1 and to /mcp needs a key; what belongs to another tenant does not exist." },
+            "description": "Sandboxes and skills over HTTP. Every request below /v1 and to /mcp needs a key; resources of other tenants do not exist." },
         "servers": [{ "url": "/" }],
         "security": [{ "key": [] }],
         "paths": paths,
