@@ -28,7 +28,7 @@ for i in range(10000):
     with open(f'/work/a/f{i}') as f: f.read()
 ";
 
-/// A name, and what is measured.
+/// A name, and the measured work.
 type Part = (&'static str, fn(&Host));
 
 fn main() {

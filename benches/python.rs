@@ -86,7 +86,7 @@ fn native_python() -> &'static str {
     })
 }
 
-// Nothing where the machine has no Python of its own.
+// Empty if the machine has no Python.
 fn native(code: &str) -> Option<()> {
     let mut command = std::process::Command::new(native_python());
     let status = command.args(["-c", code]).current_dir(std::env::temp_dir()).stdout(Stdio::null()).status().ok()?;

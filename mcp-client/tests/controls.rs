@@ -159,7 +159,7 @@ fn t_brg_03_a_tool_that_changes_is_disabled_until_it_is_confirmed() {
     servers.close();
     let (out, error) = bash(&attached, "mcp there greet '{}'");
     assert!(out.is_empty() && error.contains("has changed its description or schema"), "{out}{error}");
-    // A process that starts later compares with what is stored in the sandbox.
+    // A process that starts later compares with the digests stored in the sandbox.
     let later = connect(configured()).unwrap();
     let attached = later.attach(&sandbox).unwrap();
     let (out, error) = bash(&attached, "mcp there greet '{}'; cat /servers/there/SKILL.md");

@@ -1,4 +1,4 @@
-//! A skill is JSON in, JSON out and files: pushed once, found by name, run in a sandbox of its own that leaves nothing behind.
+//! A skill is JSON in, JSON out and files: pushed once, found by name, run in a separate sandbox that leaves nothing behind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -141,7 +141,7 @@ fn the_command_line_uses_a_sandbox_of_a_server() {
     check(&["bash", "--mount", ".:/src", "-c", "ls"], 125, "");
 }
 
-// Every verb on a sandbox of a server beside the same verb on a file of this machine, which has the same runs.
+// Every verb on a sandbox of a server, compared with the same verb on a local file that has the same runs.
 #[test]
 fn a_verb_prints_the_same_on_a_server_as_on_a_file() {
     let (server, directory) = (Server::start(&[]), tempfile::tempdir().unwrap());
