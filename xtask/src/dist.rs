@@ -116,8 +116,8 @@ pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
     Ok(copy)
 }
 
-// One date for all files: of the release, if the caller sets it, else of the last commit.
-fn date() -> Fallible<u64> {
+/// Returns the date of all files: of the release, if the caller sets it, else of the last commit.
+pub(crate) fn date() -> Fallible<u64> {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return date.parse().map_err(|_| format!("invalid SOURCE_DATE_EPOCH `{date}`: expected seconds since 1970").into());
     }
