@@ -1,15 +1,14 @@
-//! How the `sandlite` program is linked: so that it starts at once, for `sandlite bash -c 'echo hi'` is to be a thing one does
-//! without thinking.
+//! Links the `sandlite` program so that it starts fast.
 //!
-//! At a fixed address: half a millisecond of each start would go into relocating tables of pointers (190 pages of them). And with
-//! the C library inside, if a static one is available: finding, mapping and binding three libraries takes as long again. Stacks,
+//! It has a fixed address, because relocating tables of pointers (190 pages of them) would take half a millisecond of each start. It
+//! includes the C library if a static one is available: finding, mapping and binding three libraries takes as long again. Stacks,
 //! heap and compiled guests are still placed at random. Distributing such a program also distributes glibc (LGPL-2.1-or-later), with
-//! its terms; `SANDLITE_SHARED_LIBC=1` when it is built leaves glibc outside.
+//! its terms; `SANDLITE_SHARED_LIBC=1` at build time excludes glibc.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The libraries that Rust's own asks the linker for.
+/// The libraries that Rust's standard library links.
 const SHARED: [&str; 7] = ["c", "dl", "gcc_s", "m", "pthread", "rt", "util"];
 
 fn main() {

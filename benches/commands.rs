@@ -1,4 +1,4 @@
-//! What a command costs: warm, in a new sandbox, with a program, with a subshell, with a pipeline.
+//! The cost of a command: warm, in a new sandbox, with a program, with a subshell, with a pipeline.
 //!
 //! `cargo bench --bench commands`. Ratios to other systems are measured by `cargo xtask bench`, side by side in one run.
 

@@ -213,7 +213,7 @@ fn echo(host: &Host) {
     }
 }
 
-/// What `undo` and `restore` of one file take in a sandbox with many files and keys, beside one with few.
+/// The time of `undo` and `restore` of one file in a sandbox with many files and keys, compared with one with few.
 fn restore(host: &Host) {
     let open = |files: usize| {
         let sandbox = Sandbox::builder().host(host).preset(Preset::Permissive).open().expect("it opens");

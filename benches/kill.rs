@@ -11,7 +11,7 @@ use runtime::{Command, Host, LimitName, Overrides, Preset, Sandbox, WallTime};
 /// Runs of each kind, where the command line does not say.
 const ROUNDS: usize = 30;
 
-/// What a command is doing when its time is over, and after how many milliseconds that is.
+/// The work of a command when its time is over, and its time limit in milliseconds.
 const KINDS: [(&str, u64, &str); 16] = [
     ("computing", 60, "awk 'BEGIN { while (1) i++ }'"),
     ("calling the host", 60, "yes > /dev/null"),

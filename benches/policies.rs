@@ -1,4 +1,4 @@
-//! What policies, views, sources and callbacks cost, beside the same work without them in the same run.
+//! The cost of policies, views, sources and callbacks, compared with the same work without them in the same run.
 //!
 //! `cargo bench --bench policies`, or with words to choose: `cargo bench --bench policies -- base callback`. The bars: 50 rules and a
 //! view cost at most 1.05 times on creating and reading 10 000 files, and an empty policy nothing; a file behind a callback is read in
@@ -28,7 +28,7 @@ for i in range(10000):
     with open(f'/work/a/f{i}') as f: f.read()
 ";
 
-/// A name, and what is measured.
+/// A name, and the measured work.
 type Part = (&'static str, fn(&Host));
 
 fn main() {

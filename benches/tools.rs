@@ -1,4 +1,4 @@
-//! How long the sandbox's tools take for large inputs, beside the machine's own in the same run.
+//! The time of the sandbox's tools for large inputs, compared with the machine's own in the same run.
 //!
 //! `cargo bench --bench tools`, or with words to choose: `cargo bench --bench tools -- sort grep`. Prints the best of three of each and
 //! their ratio; the goal is 4.

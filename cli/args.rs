@@ -302,6 +302,7 @@ pub(crate) enum KvVerb {
         keys: Vec<String>,
     },
     /// List keys
+    #[command(alias = "list")]
     Keys {
         /// List only keys with this prefix
         #[arg(default_value = "", hide_default_value = true)]

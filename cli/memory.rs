@@ -1,4 +1,4 @@
-//! How this program allocates memory.
+//! Memory allocation of this program.
 #![expect(unsafe_code, reason = "the C library's allocator is configured through a foreign function")]
 
 /// Allocation step. An engine and a database need about this much.

@@ -46,7 +46,7 @@ struct Remote<'a> {
     printer: &'a Printer,
 }
 
-/// Does what the words say on the server.
+/// Performs a verb on the server.
 pub(crate) fn run(server: &Server, global: &Global, verb: &Verb, printer: &Printer) -> anyhow::Result<Code> {
     let key = server.key.clone().or_else(|| std::env::var("SANDLITE_KEY").ok()).filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| Hinted::error("no API key given", "pass one with `--key` or in SANDLITE_KEY"))?;
@@ -69,7 +69,7 @@ fn refuse(global: &Global, verb: &Verb) -> anyhow::Result<()> {
     let given = [("--db", global.db.is_some()), ("--policy", global.policy.is_some()), ("--view", is_view)];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
-            Err(Hinted::error(format!("`{option}` has no meaning on a server"), "leave it out, or leave out `--server`"))
+            Err(Hinted::error(format!("`{option}` does not apply to a server"), "leave it out, or leave out `--server`"))
         }
         None => Ok(()),
     }

@@ -383,7 +383,7 @@ fn crates_know_only_those_below_them() {
 }
 
 /// Phrases that are grammatical but not idiomatic, and what to write instead. See the style rules in CONTRIBUTING.md.
-const BANNED: [(&str, &str); 37] = [
+const BANNED: [(&str, &str); 44] = [
     ("is no ", "`is not a` or `invalid`"),
     ("are no ", "`are not`"),
     ("unless told", "`defaults to`"),
@@ -421,7 +421,25 @@ const BANNED: [(&str, &str); 37] = [
     ("stands for itself", "`is literal`"),
     ("it has been said", "`after reporting it`"),
     ("nobody has been told", "`has not been reported`"),
+    ("is told why", "`receives the reason`"),
+    ("who waits", "name the noun: the process, the reader"),
+    ("who asks", "`the caller`"),
+    ("who asked", "`the caller`"),
+    ("what became of", "`the result of`"),
+    ("optimise", "the American spelling: `optimize`"),
+    ("optimised", "the American spelling: `optimized`"),
 ];
+
+/// The words of a test's name, if a line declares a test in Rust or Python: names are read, too.
+fn words_of_test(line: &str) -> Option<String> {
+    let line = line.trim();
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    let name = match line.strip_prefix("fn ") {
+        Some(rest) => rest.strip_suffix("() {")?,
+        None => line.strip_prefix("def test_")?.split('(').next()?,
+    };
+    Some(format!("{} ", name.replace('_', " ")))
+}
 
 /// Files that are not scanned, each with the reason.
 const UNSCANNED: [(&str, &str); 2] = [("tests/bash", "recorded from the real bash"), ("tests/tidy.rs", "lists the phrases")];
@@ -448,6 +466,10 @@ fn banned_phrases_are_found_as_words() {
     check("Whoever reads", "whoever", true);
     check("licences", "licence", true);
     check("tells then", "tells the", false);
+    let words = |line: &str| words_of_test(line).unwrap_or_default();
+    check(&words("    fn a_file_is_no_directory() {"), "is no ", true);
+    check(&words("async def test_a_session_goes_on(box):"), "goes on", true);
+    check(&words("fn is_no_room(error: &Error) -> bool {"), "is no ", false);
 }
 
 #[test]
@@ -471,7 +493,9 @@ fn texts_are_idiomatic() {
             }
             scanned += 1;
             for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
-                for (phrase, instead) in BANNED.iter().filter(|(phrase, _)| is_banned(line, phrase)) {
+                let name = words_of_test(line).unwrap_or_default();
+                let is_found = |phrase: &str| is_banned(line, phrase) || is_banned(&name, phrase);
+                for (phrase, instead) in BANNED.iter().filter(|(phrase, _)| is_found(phrase)) {
                     offenders.push(format!("{}:{}: `{}`: write {instead}", relative.display(), number + 1, phrase.trim()));
                 }
             }

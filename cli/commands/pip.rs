@@ -65,6 +65,12 @@ fn install_in(
     for file in &args.requirement {
         names.extend(required(file)?);
     }
+    if args.offline && args.find_links.is_empty() && !names.is_empty() {
+        return Err(Hinted::error(
+            "no directory of wheels given for an offline installation",
+            "name one with `--find-links DIR`",
+        ));
+    }
     let mut wheels = Vec::new();
     for file in files {
         wheels.push((file_name(&file), read(Path::new(&file))?));

@@ -31,7 +31,7 @@ struct Finding {
     took: Duration,
 }
 
-/// What every check uses: one engine, and a directory that is removed at the end.
+/// The shared state of the checks: one engine, and a directory that is removed at the end.
 struct Bench {
     host: Host,
     directory: tempfile::TempDir,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_check_has_a_name_of_its_own() {
+    fn each_check_has_a_unique_name() {
         let names: std::collections::BTreeSet<&str> = checks::ALL.iter().map(|check| check.name).collect();
         assert_eq!(names.len(), checks::ALL.len());
     }

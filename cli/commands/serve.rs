@@ -1,4 +1,4 @@
-//! `sandlite serve` and `sandlite keys`: the server and who may use it.
+//! `sandlite serve` and `sandlite keys`: the server and its API keys.
 
 use std::io::Read as _;
 use std::path::PathBuf;

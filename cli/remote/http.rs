@@ -60,7 +60,7 @@ struct Body {
 
 enum Length {
     Known(u64),
-    // What is left of the present chunk; `None` before the first one.
+    // The remaining bytes of the current chunk; `None` before the first one.
     Chunks(Option<u64>),
     UntilEnd,
     Over,

@@ -1,4 +1,4 @@
-//! Verbs on whole sandboxes. What only reads one runs here, on a copy that is downloaded.
+//! Verbs on whole sandboxes. Verbs that only read run here, on a downloaded copy.
 
 use std::io::Write as _;
 use std::path::Path;

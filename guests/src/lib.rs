@@ -16,15 +16,15 @@ include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 pub struct Guest {
     /// Its name.
     pub name: &'static str,
-    /// The module, compressed with xz; empty for one that is installed apart.
+    /// The module, compressed with xz; empty for one that is installed separately.
     packed: &'static [u8],
-    /// SHA-256 of the unpacked module: what is unpacked is what was built (T-SUP-02).
+    /// SHA-256 of the unpacked module, checked when it is unpacked (T-SUP-02).
     pub sha256: [u8; 32],
     /// The exported function that runs a program.
     pub entry: Entry,
-    /// Files that are yet to be made part of the module when it is compiled: names and texts.
+    /// Files that become part of the module when it is compiled: names and texts.
     pub glue: &'static [(&'static str, &'static str)],
-    /// Where in memory the module notes that it has read its arguments and environment, if it does so once only: cleared
+    /// The address at which the module records that it has read its arguments and environment, if it reads them only once: cleared
     /// before each call of its entry.
     pub told: Option<u32>,
 }
@@ -36,27 +36,27 @@ pub enum Entry {
     Start(&'static str),
     /// `() -> i32`: returns the exit status.
     Status(&'static str),
-    /// `(i32, i32) -> i32`: takes where a text is and how long, here none; returns the exit status.
+    /// `(i32, i32) -> i32`: takes the address and length of a text, here none; returns the exit status.
     Turn(&'static str),
 }
 
-/// Where [`PYTHON`] looks for [`PYTHON_LIBRARY`].
+/// The directory in which [`PYTHON`] searches for [`PYTHON_LIBRARY`].
 pub const PYTHON_LIBRARY_DIRECTORY: &str = "/usr/local/lib";
 
 /// The names of Python.
 const PYTHON_PROGRAMS: [&str; 3] = ["python", "python3", "python3.14"];
 
-/// The largest module we ever unpack.
+/// Maximum size of an unpacked module.
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 impl Guest {
-    /// Returns whether it comes with the program; else it is installed apart.
+    /// Returns whether it is part of the program; otherwise it is installed separately.
     #[must_use]
     pub fn is_carried(&self) -> bool {
         !self.packed.is_empty()
     }
 
-    /// Bytes of the module as it is carried.
+    /// Returns the number of compressed bytes.
     #[must_use]
     pub fn packed_len(&self) -> usize {
         self.packed.len()
@@ -66,7 +66,7 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// When the embedded bytes are not what was built.
+    /// Returns an error if the embedded bytes differ from the built ones.
     pub fn wasm(&self) -> io::Result<Vec<u8>> {
         let bytes = unpack(self.packed)?;
         if <[u8; 32]>::from(<sha2::Sha256 as sha2::Digest>::digest(&bytes)) != self.sha256 {
@@ -76,18 +76,18 @@ impl Guest {
     }
 }
 
-/// Unpacks what is packed as guests are.
+/// Unpacks bytes that were compressed like a guest.
 ///
 /// # Errors
 ///
-/// When it is not.
+/// Returns an error if the bytes are not valid.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     lzma_rust2::XzReader::new(packed, false).take(MAX_MODULE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Returns every program name with the guest that holds it.
+/// Returns every program name with the guest that contains it.
 pub fn programs() -> impl Iterator<Item = (&'static str, &'static Guest)> {
     let shell = include_str!("../programs.txt").lines().filter(|line| !line.is_empty()).map(|name| (name, &SHELL));
     shell.chain(PYTHON_PROGRAMS.map(|name| (name, &PYTHON)))
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_licence_of_everything_in_python_is_shipped() {
+    fn the_license_of_everything_in_python_is_included() {
         for name in ["CPython", "libmpdec", "Expat", "HACL*", "zlib", "SQLite", "wasi-libc and musl"] {
             assert!(PYTHON_LICENSES.lines().any(|line| line == format!("## {name}")), "{name}");
         }

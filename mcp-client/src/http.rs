@@ -132,7 +132,7 @@ impl Client {
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, self.connect(&place)).await;
         let stream = connecting.map_err(|_| failed("the connection takes too long"))?.map_err(failed)?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
-        // Ends with the response; what goes wrong is seen there.
+        // Ends with the response, which also reports its errors.
         tokio::spawn(async move { drop(connection.await) });
         sender.send_request(request).await.map_err(failed)
     }

@@ -1,4 +1,4 @@
-//! A server that is there when it is needed: one connection, opened again if it is lost, and the digests of what its tools are now.
+//! A connection to a server, opened when needed and again if it is lost, with the digests of its current tools.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -53,7 +53,7 @@ impl Live {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes sure that the server is there, and that what we know of it is not old; `anew` reads its list in any case.
+    /// Connects to the server if needed, and reads its list if ours is old; `anew` reads it in any case.
     pub(crate) async fn look(&self, anew: bool) -> Result<(), String> {
         let mut slot = self.connection.lock().await;
         if let Some(connection) = slot.as_mut().filter(|connection| !connection.is_closed()) {

@@ -46,7 +46,7 @@ pub(crate) fn start(
     let mut starting = Command::new(command);
     starting.args(args).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     starting.envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?)))).envs(env);
-    // A group of its own: `npx` and the like start the real server as a child, and Ctrl-C in a terminal is for us.
+    // A separate process group: `npx` and the like start the real server as a child, and Ctrl-C in a terminal is for us.
     starting.process_group(0).kill_on_drop(true);
     if let Some(directory) = directory {
         starting.current_dir(directory);
@@ -89,7 +89,7 @@ impl Said {
     }
 }
 
-// Waits for the child, or ends it: its standard input is closed by then, which is the protocol's way to say goodbye.
+// Waits for the child, or ends it: its standard input is closed by then, which ends the protocol.
 async fn ended(mut child: Child, ending: oneshot::Receiver<()>) {
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     tokio::select! {

@@ -1,4 +1,4 @@
-//! What a server can do to its client: the controls of SECURITY.md, each with a server that tries to get past it.
+//! The controls in SECURITY.md against hostile servers, each with a server that tries to bypass it.
 
 #![expect(clippy::disallowed_methods, reason = "a test looks at this machine")]
 
@@ -159,7 +159,7 @@ fn t_brg_03_a_tool_that_changes_is_disabled_until_it_is_confirmed() {
     servers.close();
     let (out, error) = bash(&attached, "mcp there greet '{}'");
     assert!(out.is_empty() && error.contains("has changed its description or schema"), "{out}{error}");
-    // A process that starts later compares with what is stored in the sandbox.
+    // A process that starts later compares with the digests stored in the sandbox.
     let later = connect(configured()).unwrap();
     let attached = later.attach(&sandbox).unwrap();
     let (out, error) = bash(&attached, "mcp there greet '{}'; cat /servers/there/SKILL.md");

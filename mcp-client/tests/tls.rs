@@ -66,7 +66,7 @@ fn refused(url: &str, fields: Value) -> String {
 }
 
 #[test]
-fn a_server_with_a_certificate_of_its_own_authority_is_used() {
+fn a_server_with_a_certificate_of_a_private_authority_is_used() {
     let authority = Authority::new();
     let keys = Arc::<Mutex<Vec<String>>>::default();
     let seen = Arc::clone(&keys);

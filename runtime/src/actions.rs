@@ -265,7 +265,7 @@ impl Context {
         self
     }
 
-    /// Lets this [`Cancel`] end the action's command, in place of one of its own.
+    /// Uses this [`Cancel`] for the action's command instead of a new one.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;

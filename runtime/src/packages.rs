@@ -123,7 +123,7 @@ impl Packages<'_> {
     // Installs wheels in one transaction, with their compiled modules if they fit. Returns the number of the one that failed.
     fn place_all(&self, wheels: &[&Wheel], compiled: &Compiled) -> Result<Vec<Package>, (usize, Error)> {
         match self.place_with(wheels, compiled) {
-            Err((_, error)) if !compiled.is_empty() && is_no_room(&error) => self.place_with(wheels, &Compiled::new()),
+            Err((_, error)) if !compiled.is_empty() && is_out_of_room(&error) => self.place_with(wheels, &Compiled::new()),
             placed => placed,
         }
     }
@@ -233,7 +233,7 @@ fn compiled_path(path: &str) -> Option<String> {
     Some(format!("{directory}/__pycache__/{}{COMPILED_ENDING}", name.strip_suffix(".py")?))
 }
 
-fn is_no_room(error: &Error) -> bool {
+fn is_out_of_room(error: &Error) -> bool {
     matches!(error, Error::TooLarge { .. } | Error::Database(sqlite_fs::Error::Quota { .. }))
         || error.fs_error() == Some(FsError::NoSpace)
 }

@@ -1,7 +1,7 @@
 //! Decoding of guest calls: WASI preview1, and the processes of `guests/abi`.
 //!
 //! Every function here turns guest numbers into checked, bounded Rust values, performs one operation through `process` or `vfs`,
-//! and writes the result back. Semantics are there, layout is here.
+//! and writes the result back. Those modules define the semantics, this one the layout.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -361,7 +361,7 @@ func (c *Client) Health(ctx context.Context) error {
 	return c.json(ctx, "GET", "/health", nil, nil, request{})
 }
 
-// Identity is who a key belongs to.
+// Identity is the tenant, role, id and view of a key.
 type Identity struct {
 	Tenant string  `json:"tenant"`
 	Role   string  `json:"role"`
@@ -1186,7 +1186,7 @@ type Change struct {
 	Hash    *string `json:"hash"`
 }
 
-// Events returns the changes after a version that are there.
+// Events returns the committed changes after a version.
 func (s *Sandbox) Events(ctx context.Context, after int64) ([]Change, error) {
 	var page struct{ Events []Change }
 	err := s.Action(ctx, "events", map[string]any{"after": after}, &page)
@@ -1466,7 +1466,7 @@ func (c *Client) UploadFile(ctx context.Context, name string, content []byte) (*
 	return c.form(ctx, "POST", "/v1/files", name, content)
 }
 
-// UpdateFile stores the next version of a file; it has an id of its own.
+// UpdateFile stores the next version of a file, which gets a new id.
 func (c *Client) UpdateFile(ctx context.Context, id, name string, content []byte) (*StoredFile, error) {
 	return c.form(ctx, "PUT", stored(id), name, content)
 }

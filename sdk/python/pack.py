@@ -1,4 +1,4 @@
-"""Packs the wheel: what maturin would do, with the library that the workspace has built already.
+"""Packs the wheel as maturin would, with the library that the workspace has already built.
 
 maturin builds its crate alone, with other features than the workspace: that is another wasmtime, and a quarter of an hour.
 `cargo xtask wheel` calls this; nothing but the standard library is needed.

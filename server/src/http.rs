@@ -21,7 +21,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::Error;
-use crate::listener::{Listener, Place, Places, REFUSAL_TIME, Times, threads, told_to_end};
+use crate::listener::{Listener, Place, Places, REFUSAL_TIME, Times, stop_requested, threads};
 use crate::mcp::Service;
 use crate::message::{LARGEST, Shape};
 use guard::Guard;
@@ -80,7 +80,7 @@ pub fn serve_http(service: Service, listen: Listen, ready: impl FnOnce(SocketAdd
         let router = Router::new().fallback(answer).with_state(server);
         tokio::select! {
             () = listener.serve(router) => {}
-            () = told_to_end() => {}
+            () = stop_requested() => {}
         }
         service.stop().await;
         Ok(())

@@ -204,7 +204,7 @@ pub(crate) fn threads() -> Result<tokio::runtime::Runtime, Error> {
 }
 
 /// Waits until the process receives a signal to end.
-pub(crate) async fn told_to_end() {
+pub(crate) async fn stop_requested() {
     let terminated = async {
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
             Ok(mut signal) => drop(signal.recv().await),

@@ -36,7 +36,7 @@ use runtime::{Host, Sandbox};
 
 use crate::Error;
 use crate::http::Hosts;
-use crate::listener::{Listener, Places, Times, threads, told_to_end};
+use crate::listener::{Listener, Places, Times, stop_requested, threads};
 use app::App;
 use catalog::{Catalog, NewKey};
 use problem::Problem;
@@ -51,7 +51,7 @@ const DEFAULT_TENANT: &str = "default";
 /// How long responses may take to be sent when the server stops and its runs have ended.
 const LAST_RESPONSES: Duration = Duration::from_secs(2);
 
-/// What a server reports while it runs.
+/// The reports of a running server.
 pub struct Reports {
     /// Called once with the address that is listened on, and with the text of the first key if it was made now.
     pub ready: Box<dyn FnOnce(SocketAddr, Option<String>) + Send>,
@@ -88,7 +88,7 @@ pub fn serve(config: Config, host: Host, reports: Reports) -> Result<(), Error> 
             () = listener.serve(router) => {}
             () = sandboxes::expire(app.clone(), reports.freed) => {}
             () = skillbox::expire(app.clone()) => {}
-            () = told_to_end() => {}
+            () = stop_requested() => {}
         }
         app.stop().await;
         connections.finish(LAST_RESPONSES).await;

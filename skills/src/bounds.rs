@@ -1,4 +1,4 @@
-//! What scripts may use besides the limits of a preset: for skills that ask for nothing, and the most that one can ask for.
+//! Limits of scripts besides those of a preset: the defaults, and the maximum that a skill can request.
 
 use std::time::Duration;
 

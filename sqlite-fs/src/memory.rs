@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_shares_blocks_until_they_change_and_has_a_number_of_its_own() {
+    fn a_copy_shares_blocks_until_they_change_and_has_a_separate_number() {
         let image = [[1; BLOCK_BYTES], [2; BLOCK_BYTES]].concat();
         let (first, second) = (memory(&image), Arc::new(Memory::new(Arc::default())));
         second.replace_by(&first);

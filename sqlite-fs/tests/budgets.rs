@@ -195,7 +195,7 @@ fn t_dos_07_keys_have_a_length_and_a_budget() {
     assert!(matches!(error, Error::Quota { limit: "keys", allowed: MB, .. }), "{error:?}");
     assert_eq!(error.to_string(), "limit `keys` reached: 1 MB allowed, 1.1 MB needed");
     assert!(error.hint().unwrap().contains("delete keys"));
-    // What takes less is welcome, and so is deleting.
+    // Smaller values and deletions are accepted.
     kv.set("key0", "0").unwrap();
     assert!(kv.delete("key1").unwrap() && !kv.delete("key1").unwrap());
     kv.set("more", &value).unwrap();
@@ -222,7 +222,7 @@ fn t_dos_07_sessions_have_a_budget() {
 
 #[test]
 fn sums_follow_savepoints_and_rollbacks() {
-    // What is saved for the version grows as rows are written back, not as operations are done.
+    // The data saved for the version grows when rows are written back, not with each operation.
     let besides = |usage: sqlite_fs::Usage| sqlite_fs::Usage { past: 0, ..usage };
     let database = memory(TIGHT);
     let transaction = database.begin(None).unwrap();

@@ -14,7 +14,7 @@ use sqlite_fs::{CallStatus, Database, Durability, Error, Filter, Keep, NewCall, 
 const CYCLES: u32 = 200;
 /// Cycles on one file before a fresh one.
 const CYCLES_PER_FILE: u32 = 25;
-/// Says which file the child writes.
+/// The variable with the file that the child writes.
 const CHILD: &str = "SQLITE_FS_CRASH_CHILD";
 
 fn open(path: &Path) -> Result<Database, Error> {
@@ -171,7 +171,7 @@ fn a_dead_process_holds_no_lock() {
     assert_eq!(left, ["locked.db"], "a clean close leaves one file");
 }
 
-/// T-REL-07, T-SNAP-01: what is not ours is imported, never adopted.
+/// T-REL-07, T-SNAP-01: foreign files are imported, never used directly.
 #[test]
 fn a_foreign_or_newer_file_is_not_opened() {
     let dir = tempfile::tempdir().unwrap();

@@ -141,7 +141,7 @@ fn files_are_whole_or_absent(code: i32) {
     }
 }
 
-/// What a commit leaves on a disk that forgets everything unsynced when the power goes at any call.
+/// The state after a commit on a disk that loses all unsynced data when the power fails at any call.
 fn power_cuts() {
     let dir = tempfile::tempdir().unwrap();
     for cut in (1..260).step_by(3) {

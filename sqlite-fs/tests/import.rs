@@ -566,7 +566,7 @@ fn a_layer_of_an_overlay_is_imported_without_its_base() {
     }
 }
 
-/// What AgentFS's SDKs do to a file of ours: their indexes, and a directory's inode that stays when its name goes.
+/// The changes of AgentFS's SDKs to our files: their indexes, and a directory's inode that stays when its name is removed.
 #[test]
 fn a_file_is_put_right_after_the_visit_of_an_sdk() {
     let corpus = Corpus::new();

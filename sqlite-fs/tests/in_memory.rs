@@ -1,6 +1,6 @@
 //! The files of a database in memory are held once, also while a transaction is filling them and while it commits (T-DOS-03).
 //!
-//! A program of its own: the kernel counts the memory of a process, not of a test.
+//! A separate program: the kernel counts the memory of a process, not of a test.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
 

@@ -1,4 +1,4 @@
-//! AgentFS's own SDKs open what is made here, read it and write into it; what they make is taken in here.
+//! AgentFS's own SDKs open our files, read them and write to them; files of these SDKs are imported.
 //!
 //! They come from npm and PyPI, so this runs only with `SANDLITE_INTEROP=1` (and `node`, `npm` and `python3`); they are
 //! installed once below Cargo's target directory.
@@ -11,7 +11,7 @@ use std::process::Command;
 use sqlite_fs::{CallStatus, Compat, Database, Export, Filter, Import, NewCall, Outcome};
 
 const VERSION: &str = "0.6.4";
-/// What LocalSandbox 0.3 uses: it makes the older layout.
+/// The SDK of LocalSandbox 0.3, which creates the older layout.
 const OLD_VERSION: &str = "0.5.3";
 
 #[path = "../../tests/support/skipped.rs"]

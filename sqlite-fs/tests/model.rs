@@ -329,7 +329,7 @@ fn tree(database: &Database, version: i64) -> BTreeMap<String, (u64, u32, u32, V
     tree
 }
 
-/// What a reader sees is the committed model, and the rows keep every rule.
+/// A reader sees the committed model, and the rows satisfy every rule.
 fn compare(database: &Database, model: &Model) -> Result<(), TestCaseError> {
     prop_assert_eq!(database.check().unwrap(), vec![]);
     let reader = database.reader().unwrap();

@@ -143,7 +143,7 @@ fn a_size_beyond_the_stored_bytes_is_damage() {
         assert!(is_damage(database.reader().unwrap().fs().read("/a/large")), "{size}");
         assert!(is_damage(database.begin(None).unwrap().fs().metadata("/a/large")), "{size}");
     }
-    // What may be there is found not to be when it is read, from the first byte that is made up.
+    // Claimed content that does not exist is detected when its first byte is read.
     for lie in [
         "UPDATE fs_inode SET size=400000 WHERE ino=INO('large')",
         "UPDATE fs_inode SET size=60000 WHERE ino=INO('small')",

@@ -1,6 +1,6 @@
 //! Long output of calls: it is stored byte for byte, in every order of columns, without being held several times meanwhile.
 //!
-//! A program of its own: the kernel counts the memory of a process, not of a test.
+//! A separate program: the kernel counts the memory of a process, not of a test.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own, and measures or waits")]
 

@@ -413,7 +413,7 @@ fn compare(seed: u64, base: &Path, modes: bool) {
             transaction.hold(cwd).unwrap();
         }
     }
-    // What was closed on the way here is opened again; below, `tree` does so once it has noted the modes.
+    // Directories that were made inaccessible are opened again; below, `tree` does so after it has noted the modes.
     let above = top.join(ABOVE).join("w");
     for dir in above.ancestors().take_while(|dir| *dir != base).collect::<Vec<_>>().into_iter().rev() {
         real::chmod(dir, Mode::RWXU).unwrap();

@@ -117,7 +117,7 @@ fn t_dos_07_the_log_of_one_transaction_is_bounded() {
     assert_eq!(transaction.write(files[0], 0, b"x"), Err(FsError::NoSpace));
     assert_eq!(transaction.truncate(files[0], 100_000), Err(FsError::NoSpace));
     assert_eq!(transaction.create(ROOT, "g", 0o644, 0, 0), Err(FsError::NoSpace));
-    // What was done can be kept, or taken away, and the next transaction has a log of its own.
+    // The changes can be kept or removed, and the next transaction has a new log.
     transaction.unlink(ROOT, &format!("{:08}{long}", 0)).unwrap();
     transaction.commit().unwrap();
     assert_eq!(database.check().unwrap(), []);
@@ -288,7 +288,7 @@ fn t_dos_02_changes_are_listed_until_the_deadline() {
     assert_eq!((listed.len(), is_complete), (1_000, true));
 }
 
-// T-DOS-14: what is left for the commit is known beforehand, from any thread.
+// T-DOS-14: the remaining work of the commit is known beforehand, from any thread.
 #[test]
 fn t_dos_14_the_time_a_commit_takes_is_estimated() {
     let dir = tempfile::tempdir().unwrap();

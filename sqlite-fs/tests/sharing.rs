@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use sqlite_fs::{CallStatus, Content, Database, Error, Filter, NewCall, Outcome, Rows, VersionKind};
 
-/// Says which file the child process works on.
+/// The variable with the file that the child process works on.
 const CHILD: &str = "SQLITE_FS_SHARING_CHILD";
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Versions: what each one shows, what differs between two, what comes back, and what is dropped.
+//! Versions: reading, comparing, restoring and pruning them.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes files of its own")]
 

@@ -1,4 +1,4 @@
-//! What another program wrote into a file: a version of its own, and what was there before is unknown.
+//! Changes by another program: they are a version of their own, and the previous content is unknown.
 
 use sqlite_fs::{Database, FsError, Keep, Rows, VersionKind};
 

@@ -1,4 +1,4 @@
-//! The text format of `tests/bash/**/*.cases`: reads it, writes it, and says when two runs are alike.
+//! The text format of `tests/bash/**/*.cases`: reads it, writes it, and compares two runs.
 //!
 //! Included with `#[path]` by the recorder (`xtask/src/record.rs`) and by the test that replays the corpus.
 //! Knows nothing about how a case is run; `README.md` next to this file describes the format.
@@ -15,7 +15,7 @@ const SECTION: &str = "::: ";
 /// One `.cases` file: a comment about the topic, then its cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// What stands before the first case.
+    /// The text before the first case.
     pub preface: String,
     /// The cases, in the order of the file.
     pub cases: Vec<Case>,
@@ -28,7 +28,7 @@ pub struct Case {
     pub name: String,
     /// The line of the file where the case begins, for messages.
     pub line: usize,
-    /// What follows `bash -c`.
+    /// The words after `bash -c`.
     pub script: String,
     /// Standard input; `None` is `/dev/null`.
     pub stdin: Option<Vec<u8>>,
@@ -36,7 +36,7 @@ pub struct Case {
     pub files: BTreeMap<String, Vec<u8>>,
     /// Why the expectation was written by hand instead of recorded, if it was.
     pub by_hand: Option<String>,
-    /// What the real bash did.
+    /// The result of the real bash.
     pub recorded: Option<Recording>,
 }
 
@@ -47,7 +47,7 @@ pub struct Recording {
     pub stdout: Body,
     /// Standard error.
     pub stderr: Body,
-    /// What the script changed in its directory, by escaped relative path.
+    /// The changes of the script in its directory, by escaped relative path.
     pub changes: BTreeMap<String, Change>,
     /// Exit status; 128 + n when signal n ended the shell.
     pub status: i32,
@@ -62,7 +62,7 @@ pub enum Body {
     Digest(usize, u64),
 }
 
-/// What became of one path.
+/// The change of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// A regular file that is new or has other contents than before.
@@ -75,7 +75,7 @@ pub enum Change {
     Gone,
 }
 
-/// What stands at one path after the run; the runner collects these.
+/// The node at one path after the run; the runner collects these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A regular file's contents.

@@ -1,4 +1,4 @@
-//! What commands changed is reviewed and then applied to a directory of the host: all of it or nothing, and never over an edit.
+//! Changes of commands are reviewed and then applied to a directory of the host: all of them or none, and never over an edit.
 
 use std::fs;
 use std::io::Write as _;

@@ -129,7 +129,7 @@ fn a_flag_ends_a_command_wherever_it_is() {
 }
 
 #[test]
-fn a_working_directory_that_is_not_there_is_an_error_and_nothing_runs() {
+fn a_missing_working_directory_is_an_error_and_nothing_runs() {
     let sandbox = sandbox();
     sandbox.fs().write("/plain", "").unwrap();
     for (directory, reason) in
@@ -269,7 +269,7 @@ fn a_command_that_waits_for_its_reader_can_be_killed_and_has_a_deadline() {
 }
 
 #[test]
-fn time_that_a_person_takes_is_not_the_command_s_and_has_an_end_of_its_own() {
+fn the_time_of_an_approval_has_a_separate_limit() {
     let ask = |longest: u64, taken: u64| {
         Tool::with_context("ask", "Asks.", "{}", move |_, context| {
             let pause = context.pause(Duration::from_millis(longest));

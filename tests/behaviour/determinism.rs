@@ -8,7 +8,7 @@ use super::sandbox;
 /// Enough that an order which only usually is the same would differ once.
 const RUNS: usize = 20;
 
-// What the files are in the end is part of the output; the sandbox's own directories are as old as the sandbox.
+// The final content of the files is part of the output; the sandbox's own directories are as old as the sandbox.
 const STATE: &str = "wait; find /tmp -mindepth 1 -printf '%p %i %m %s %T@\\n'; cat /tmp/* 2>/dev/null | cksum; echo $RANDOM";
 
 fn run(script: &str, seed: u64) -> Output {

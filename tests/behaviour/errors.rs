@@ -43,7 +43,7 @@ fn a_write_after_another_writers_change_is_stale() {
 }
 
 #[test]
-fn what_is_read_only_or_rejected_by_a_hook_is_denied() {
+fn read_only_paths_and_rejections_by_a_hook_are_denied() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.db");
     Sandbox::builder().host(host()).database(&path).open().unwrap().close().unwrap();

@@ -96,7 +96,7 @@ fn a_hook_is_asked_whatever_way_a_guest_takes() {
         assert_eq!(output.refused.as_deref(), Some("closed"), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(sandbox.fs().read("/src/x").unwrap(), b"good\n", "{name}");
     }
-    // What has nothing to do with it is not its business.
+    // It is not notified of unrelated changes.
     let sandbox = sandbox();
     sandbox.bash("mkdir /src; echo good > /src/x").unwrap();
     sandbox.on_commit("/src/y", |_| Err("closed".to_owned())).unwrap();

@@ -23,7 +23,7 @@ fn a_file_survives_to_the_next_process() {
 }
 
 #[test]
-fn files_given_from_outside_are_there() {
+fn files_given_from_outside_exist() {
     let sandbox = Sandbox::builder().host(host()).file("/src/main.py", "print(1)\n").open().unwrap();
     assert_eq!(sandbox.bash("wc -c < /src/main.py").unwrap().stdout, b"9\n");
 }
@@ -73,7 +73,7 @@ cat: d/f: Permission denied
 }
 
 #[test]
-fn devices_and_the_fixed_world_are_there() {
+fn devices_and_the_fixed_world_exist() {
     check("head -c 3 /dev/zero | od -An -tx1; echo x > /dev/null; cat /dev/null; echo y > /dev/stdout", " 00 00 00\ny\n");
     check("test -x /bin/bash && test -x /usr/bin/tr && echo yes; cat /etc/hostname", "yes\nsandlite\n");
     check("echo via fd | cat /dev/fd/0", "via fd\n");

@@ -181,7 +181,7 @@ fn a_bundle_is_cloned_and_a_repository_has_a_clean_working_tree() {
     assert_eq!(on_host(&directory.path().join("clone")), expected);
     assert_eq!(on_host(&repository), expected);
     assert_eq!(git(&repository, &["status", "--porcelain"]), "");
-    // What a guest calls `.git` is never git's.
+    // A guest's `.git` is never used as a repository.
     assert!(!repository.join(".git/hooks").exists());
     let again = directory.path().join("again.bundle");
     export(&sandbox, &again, "/src");

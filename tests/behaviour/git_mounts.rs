@@ -135,7 +135,7 @@ fn a_commit_that_was_removed_is_an_error_and_an_update_moves_off_it() {
     let output = sandbox.bash("cat /src/a").unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("is no longer in the mounted git repository"), "{said}");
-    // What the other side has changed since is not known.
+    // Later changes of the other side are unknown.
     assert_eq!(sandbox.update("/src", None, Some(Side::Ours)).unwrap().conflicts, ["/src/new"]);
     assert_eq!(sandbox.bash("cat /src/a /src/new").unwrap().stdout, b"2\nmine\n");
 }

@@ -1,4 +1,4 @@
-//! What a policy hides is in no result of an action.
+//! Hidden paths appear in no result of an action.
 
 use runtime::actions::{Context, actions};
 use runtime::{Command, Policy, Sandbox};

@@ -1,4 +1,4 @@
-//! Keys and values: JSON beside the files, with versions for those who write at the same time.
+//! Keys and values: JSON next to the files, with versions for concurrent writers.
 
 use runtime::{Error, Preset, Sandbox};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What Sandlite promises its users, one file per promise.
+//! The promises of Sandlite to its users, one file per promise.
 
 mod actions;
 mod apply;

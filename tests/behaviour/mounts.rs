@@ -29,7 +29,7 @@ fn overlay(project: &TempDir) -> Sandbox {
     mounted(Mount::overlay(project.path(), "/work/p"))
 }
 
-/// What a script prints, both streams together.
+/// Returns the output of a script, both streams together.
 #[track_caller]
 fn check(sandbox: &Sandbox, script: &str, expected: &str) {
     let output = sandbox.bash(format!("exec 2>&1; {script}")).unwrap();
@@ -56,7 +56,7 @@ fn content(path: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_directory_for_reading_is_there_to_read() {
+fn a_directory_for_reading_exists() {
     let project = project();
     let sandbox = mounted(Mount::read_only(project.path(), "/work/p"));
     check(
@@ -285,7 +285,7 @@ fn a_tree_is_copied_in() {
     let row = sandbox.history(2).unwrap().remove(1);
     assert_eq!(row.command, "import_tree /in/p");
     assert!(!format!("{row:?}").contains(project.path().to_str().unwrap()), "no host path goes into the history");
-    // Again, over what is there.
+    // Again, over existing files.
     fs::write(project.path().join("README"), "newer\n").unwrap();
     sandbox.import_tree(project.path(), "/in/p").unwrap();
     check(&sandbox, "cat /in/p/README", "newer\n");

@@ -316,7 +316,7 @@ fn a_hard_link_from_before_is_under_the_same_rule() {
     check("echo more >> /free/l; cat /log/l", "first\nmore\n");
     check("rm -f /free/l; mv /free/l /free/m; cp /free/f /free/l; cat /log/l; ls /free", "first\nf\ng\nl\n");
     check("echo x > /free/g; cat /free/f; mv /free/g /free/h; ls /free", "x\nf\nh\nl\n");
-    // A name that is taken by what is hidden is not reported as taken, and stays.
+    // A name that belongs to a hidden path is not reported as existing, and stays.
     check(
         "ln /free/f /free/key 2>/dev/null || echo no; mkdir /free/key 2>/dev/null || echo no; (echo x > /free/key) 2>/dev/null || echo no",
         "no\nno\nno\n",
@@ -329,7 +329,7 @@ fn a_hard_link_from_before_is_under_the_same_rule() {
     assert!(owner.at("HEAD~1").unwrap().fs().exists("/free/key").unwrap());
 }
 
-// T-POL-05: moving a directory does not free what is in it, nor does moving one into its place.
+// T-POL-05: moving a directory, or another one into its place, does not free its content from the rules.
 #[test]
 fn a_directory_does_not_leave_its_rules() {
     let owner = builder()
@@ -362,11 +362,11 @@ fn a_directory_does_not_leave_its_rules() {
         "mkdir /work/secret 2>&1; mkdir /work/.env 2>&1; mkdir /work/src/.env 2>&1",
         "mkdir: cannot create directory ‘/work/secret’: Permission denied\nmkdir: cannot create directory ‘/work/.env’: Permission denied\nmkdir: cannot create directory ‘/work/src/.env’: Permission denied\n",
     );
-    // `mv` copies where it cannot rename: what is hidden stays, and so does what may not be removed.
+    // `mv` copies where it cannot rename: hidden paths stay, and so do paths that may not be removed.
     check("mv /work /moved 2>/dev/null; find /moved -type f | sort; cat /work/log/l", "/moved/log/l\n/moved/src/a\nfirst\n");
 }
 
-// T-POL-02: none of the ways to change what is there.
+// T-POL-02: existing bytes cannot be changed in any way.
 #[test]
 fn a_file_that_can_only_grow_keeps_its_bytes() {
     let owner = builder().file("/log/l", "first\n").open().unwrap();
@@ -455,7 +455,7 @@ fn mounted_directories_and_the_other_name_of_the_root_are_under_the_rules() {
 
 // T-POL-06.
 #[test]
-fn programs_that_may_not_be_started_are_not_there() {
+fn denied_programs_do_not_exist() {
     let sandbox = builder().open().unwrap();
     let text = "denied_commands = [\"rm\", \"python3\"]";
     let bound = sandbox.with_policy(policy(text)).unwrap();

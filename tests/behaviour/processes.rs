@@ -16,7 +16,7 @@ fn a_child_reads_the_shells_input_to_the_end() {
 }
 
 #[test]
-fn a_signal_to_oneself_is_there_at_once() {
+fn a_signal_to_oneself_arrives_at_once() {
     check("trap 'echo caught' URG; kill -URG $$; { echo child; } & wait", "caught\nchild\n");
 }
 
@@ -91,7 +91,7 @@ fn the_name_of_a_pipe_stays_and_its_bytes_do_not() {
 }
 
 #[test]
-fn who_waits_at_a_pipe_with_a_name_can_be_ended() {
+fn a_wait_at_a_named_pipe_can_be_cancelled() {
     assert_eq!(bash("mkfifo p; timeout 0.1 cat p; echo $?").stdout, b"124\n");
 }
 

@@ -108,7 +108,7 @@ fn no_program_is_installed_by_default() {
 }
 
 #[test]
-fn a_path_of_a_module_begins_in_the_current_directory_if_its_first_name_is_there() {
+fn a_path_of_a_module_begins_in_the_current_directory_if_its_first_name_exists() {
     let sandbox = builder()
         .program("show", module(SHOW))
         .file("/work/a", "work a\n")

@@ -43,7 +43,7 @@ fn a_clock_is_that_of_the_recording() {
     let first = seconds(record(&sandbox, "date +%s"));
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     assert!(now - first < 100, "{first} is not now");
-    // With a seed of its own it is the same run each time.
+    // With an explicit seed, each run is the same.
     let seeded = || sandbox.run(Command::bash("date +%s%N; echo $RANDOM").deterministic(7).record()).unwrap().stdout;
     assert_eq!(seeded(), seeded());
     assert_eq!(sandbox.versions().replay(None).unwrap().difference, None);

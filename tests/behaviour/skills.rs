@@ -1,4 +1,4 @@
-//! A skill is JSON in, JSON out and files: pushed once, found by name, run in a sandbox of its own that leaves nothing behind.
+//! A skill is JSON in, JSON out and files: pushed once, found by name, run in a separate sandbox that leaves nothing behind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,7 +123,7 @@ fn output_keeps_its_numbers_and_loses_its_white_space() {
 }
 
 #[test]
-fn json_is_what_the_grammar_says_in_and_out() {
+fn json_input_and_output_follow_the_grammar() {
     let input = r#"{"name":"\ud800","large":1e999}"#;
     let result = run("", ("main.sh", "cp input.json out/output.json"), input);
     assert_eq!((result.output.as_deref(), result.error.as_deref()), (Some(input), None));

@@ -257,7 +257,7 @@ fn a_function_that_calls_its_own_sandbox_is_refused_at_once() {
             sandbox.bash("echo hi").map_err(said).unwrap_err(),
             sandbox.fs().read(context.path()).map_err(said).unwrap_err(),
         ];
-        // What is committed, and what the running command has, can be read.
+        // Committed files, and those of the running command, can be read.
         all.push(String::from_utf8(sandbox.fs().read("/plain").map_err(said)?).unwrap());
         if let Some(files) = context.files() {
             all.push(String::from_utf8(files.read("/tmp/new").map_err(said)?).unwrap());

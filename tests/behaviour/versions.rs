@@ -86,7 +86,7 @@ fn every_way_of_reading_shows_the_version() {
     assert_eq!((ran.data["stdout"].as_str(), ran.data["run"].as_i64()), (Some("old\n"), Some(0)), "{}", ran.text);
     assert_eq!(act("python", json!({ "code": "print(open('/d/a').read())", "at": "before" })).data["stdout"], "old\n\n");
     assert!(act("bash", json!({ "command": "true", "at": "nobody" })).is_error);
-    // What happened later is not known there.
+    // Later runs are unknown there.
     let last = sandbox.history(1).unwrap()[0].id;
     for name in ["log", "history"] {
         let (then, now) = (act(name, json!({ "at": "before" })).text, act(name, json!({})).text);
@@ -444,7 +444,7 @@ fn changes_of_another_program_while_the_sandbox_is_open_can_be_undone() {
         .execute("UPDATE fs_data SET data=CAST('OUT' || char(10) AS BLOB) WHERE data=CAST('one' || char(10) AS BLOB)", [])
         .unwrap();
     drop(other);
-    // What it overwrote is unknown; everything else comes back.
+    // Data that it overwrote is unknown; everything else is restored.
     sandbox.versions().restore("HEAD~1", &["/other".to_owned()]).unwrap();
     assert_eq!((text(&sandbox, "/other").as_str(), text(&sandbox, "/note").as_str()), ("kept\n", "OUT\n"));
 }

@@ -317,7 +317,7 @@ fn ten_lines_of_a_large_file_are_not_the_whole_file() {
     assert_eq!((first.total_lines, first.version), (Some(400_000), sandbox.fs().version("/tmp/large").unwrap()));
     let again = read(5);
     assert_eq!((again.content.lines().next(), again.total_lines), (Some("5"), Some(400_000)));
-    // What was known is not believed once the file is another.
+    // Cached data is not used once the file is another one.
     sandbox.bash("echo end >> /tmp/large").unwrap();
     let after = read(1);
     assert_eq!(after.total_lines, Some(400_001));

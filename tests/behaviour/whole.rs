@@ -1,4 +1,4 @@
-//! All or nothing: what is one verb is one transaction, content is charged before it is read, and nothing is acknowledged that
+//! All or nothing: a verb is one transaction, content is charged before it is read, and nothing is acknowledged that
 //! is not kept.
 
 use std::io::{self, Read};
@@ -53,7 +53,7 @@ fn announced_content_is_refused_before_it_is_read() {
     }
     check_too_large(sandbox.fs().write_from("/x", endless(10 << 20)), LimitName::Disk);
     assert_eq!(read.load(Ordering::Relaxed), 0);
-    // What is replaced makes room.
+    // Replaced content frees its space.
     assert_eq!(sandbox.fs().write_from("/0", vec![2; 16 << 20]).unwrap(), 16 << 20);
 }
 

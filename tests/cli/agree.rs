@@ -1,4 +1,4 @@
-//! Whether what was printed is what is written down: times differ from run to run, so `…` stands for any text in a line.
+//! Compares output with a recording: times differ from run to run, so `…` stands for any text in a line.
 
 /// Compares one line.
 pub fn line_agrees(shown: &str, seen: &str) -> bool {

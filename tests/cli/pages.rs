@@ -173,6 +173,6 @@ fn a_real_browser_shows_the_page_and_runs_nothing() {
     assert_ne!(whole, chosen);
     fs::write(directory.path().join("page.html"), chosen).unwrap();
     assert_ne!(drawn("chosen.png", &[]), light);
-    // What the browser made of the page has the elements we wrote and no others.
+    // The parsed page has the elements we wrote and no others.
     assert!(dom.contains("<h2>Timeline</h2>") && !dom.contains("<script") && !dom.contains("<img"));
 }

@@ -1,4 +1,4 @@
-//! What a person sees on a terminal: the interactive shell, control sequences made harmless, colours, Ctrl-C.
+//! Output on a terminal: the interactive shell, control sequences made harmless, colors, Ctrl-C.
 //!
 //! The terminal is that of `script` (in every Debian), so that no crate for pseudo-terminals is needed. Tests never sleep: they wait for what
 //! they expect, and give up after a while.
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a command that is expected to end may be silent before its input is closed.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// A command on a terminal of its own.
+/// A command on its own terminal.
 struct Terminal {
     child: Child,
     keyboard: Option<ChildStdin>,

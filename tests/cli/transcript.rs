@@ -105,7 +105,7 @@ fn printed(output: &Output, directory: &Path) -> Vec<String> {
         for line in text.split_inclusive('\n') {
             let whole = line.strip_suffix('\n');
             let open = if whole.is_some() { "" } else { "~" };
-            // What an editor would not show is written out.
+            // Invisible characters are escaped.
             let line: String = whole
                 .unwrap_or(line)
                 .chars()

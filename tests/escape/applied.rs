@@ -9,7 +9,7 @@ use runtime::{Apply, Mount, Sandbox};
 
 use super::host;
 
-/// A directory to apply to, beside one that must stay as it is.
+/// A directory to apply to, next to one that must stay unchanged.
 fn places() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let (inside, outside) = (directory.path().join("inside"), directory.path().join("outside"));

@@ -124,7 +124,7 @@ fn t_dos_07_the_disk_is_bounded() {
     assert_eq!(sandbox.bash("echo fits > /tmp/x; cat /tmp/x").unwrap().stdout, b"fits\n");
 }
 
-// What a script writes and removes again and again; the log beside the database is watched while it runs.
+// A script writes and removes data repeatedly; the size of the log next to the database is watched while it runs.
 #[test]
 fn t_dos_07_files_written_and_removed_take_no_space() {
     for (script, overrides, ends) in [
@@ -219,7 +219,7 @@ fn t_dos_09_deep_recursion_ends_only_the_guest() {
     }
 }
 
-// What a script can hand to the host of nonsense; wild pointers are in the probes.
+// Nonsense that a script can pass to the host; wild pointers are in the probes.
 #[test]
 fn t_dos_10_nonsense_is_an_error_and_no_panic() {
     let output = survive(
@@ -242,7 +242,7 @@ fn t_dos_11_descriptors_run_out_in_the_guest() {
     assert_eq!(text(&survive(&format!("python3 -c \"{script}\""))), "True True\n");
 }
 
-// There is nothing that compiles for a guest: a module of its own is not a program.
+// Nothing is compiled for a guest: its own module is not a program.
 #[test]
 fn t_dos_13_guests_bring_no_code_of_their_own() {
     let output = survive("printf '\\0asm\\1\\0\\0\\0' > /tmp/m; chmod +x /tmp/m; /tmp/m; echo $?; wasmtime /tmp/m; echo $?");
@@ -256,7 +256,7 @@ fn t_dos_14_the_database_is_released_at_the_deadline() {
     let many = "cd /tmp; python3 -c \"\nimport os\nfor d in range(100000):\n  os.mkdir(f'd{d}')\n  open(f'd{d}/f', 'w').write('x' * 1000)\"";
     let output = sandbox.run(Command::bash(many).limits(wall(300))).unwrap();
     assert_eq!(limit(&output), Some(LimitName::Wall));
-    // What it did is there, whole, and the next one gets its turn at once.
+    // Its changes are complete, and the next command gets its turn at once.
     assert_eq!(sandbox.check().unwrap(), []);
     assert_eq!(sandbox.bash("echo next").unwrap().stdout, b"next\n");
     // The writer's place is taken: waiting for it takes nothing of the next one's time, and one that is killed gives up.

@@ -91,13 +91,13 @@ fn t_dos_07_keys_and_sessions_are_charged() {
     assert!(outputs.iter().all(|output| limit(output).is_none_or(|limit| limit == LimitName::Sessions)));
     let info = sandbox.info().unwrap();
     assert!(info.sessions_used <= info.sessions_allowed && info.keys_used <= info.keys_allowed, "{info:?}");
-    // What the command did is there, and other commands go on.
+    // The changes of the command exist, and other commands continue.
     assert_eq!(sandbox.bash("cat /tmp/done").unwrap().stdout, b"done\n");
     assert!(sandbox.session("s0").unwrap().remove().unwrap());
     assert_eq!(limit(&session(99)), None);
 }
 
-/// Says that this program was started by the test below, to be measured.
+/// The variable that is set if the test below started this program, to measure it.
 const ALONE: &str = "SANDLITE_READERS_ALONE";
 
 /// The most that this program had in memory so far.
@@ -107,7 +107,7 @@ fn peak() -> u64 {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() * 1024
 }
 
-// T-DOS-03: in a program of its own, where no other test counts.
+// T-DOS-03: in a separate program, where no other test counts.
 #[test]
 fn t_dos_03_readers_of_a_long_history_need_little_memory() {
     let directory = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use runtime::{ByteSize, Command, ExitStatus, LimitName, Output, Overrides, Prese
 
 use super::sandbox;
 
-/// What a panic, an abort and a trap leave on standard error.
+/// The messages of a panic, an abort and a trap on standard error.
 const BROKEN: [&str; 4] = ["panicked at", "Aborted", "unreachable", "Segmentation fault"];
 
 fn with_memory(script: &str, megabytes: u64) -> Output {

@@ -1,7 +1,7 @@
 //! T-SNAP-01, T-SNAP-02, T-SNAP-03, T-SNAP-04, T-SRC-01: a database that somebody else made, opened with every verb of the command
 //! line, and as a base.
 //!
-//! Each case is a kind of lie and a verb, run as a process of its own: it ends in time and within its memory, prints and
+//! Each case is a kind of lie and a verb, run as a separate process: it ends in time and within its memory, prints and
 //! writes a bounded amount, does not crash, and leaves what is outside its directory as it was. Every lie meets two verbs
 //! here; `cargo xtask attack files` tries all of them (`SANDLITE_ATTACK=all`). `SANDLITE_ATTACK=lie` or `SANDLITE_ATTACK=lie/verb`
 //! tries one.

@@ -1,4 +1,4 @@
-//! Hostile skills: T-SKL-01 to T-SKL-05. What packages are refused for is tested beside the code (`skills/src/archive.rs`, `front_matter.rs`); here
+//! Hostile skills: T-SKL-01 to T-SKL-05. Rejections of packages are tested next to the code (`skills/src/archive.rs`, `front_matter.rs`); here
 //! the whole way is taken, and scripts try what scripts should not.
 
 use ::skills::{Catalog, Error, File, Needs, Package, Request, Skills, Status, pack, scan};

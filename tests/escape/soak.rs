@@ -33,7 +33,7 @@ const HOSTILE: [&str; 8] = [
     "kill -9 -1; exec 9<>/dev/null; cat /dev/urandom > /dev/full; rm -f /tmp/*",
 ];
 
-/// What this program holds now.
+/// The resources that this program holds now.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     resident_kib: u64,
@@ -53,7 +53,7 @@ fn held() -> Held {
 
 const ROUNDS: u32 = 4;
 
-/// What the workers of a round count together.
+/// The common counters of the workers of a round.
 #[derive(Default)]
 struct Round {
     over: AtomicBool,
@@ -123,12 +123,12 @@ fn round(host: &Host, time: Duration) -> (Held, u64, u64) {
     (held(), round.runs.into_inner(), round.hostile.into_inner())
 }
 
-/// Says that this program was started by the test below, to be measured.
+/// The variable that is set if the test below started this program, to measure it.
 const ALONE: &str = "SANDLITE_SOAK_ALONE";
 
-// T-REL-06: what is held between two rounds, when nothing runs, does not grow.
+// T-REL-06: the resources held between two rounds, when nothing runs, do not grow.
 //
-// In a program of its own, where no other test counts, and with an allocator that returns freed memory: glibc's own habit is to
+// In a separate program, where no other test counts, and with an allocator that returns freed memory: glibc's own habit is to
 // keep up to 64 MB for each of its arenas, which looks like a leak until all of them are full, after minutes.
 #[test]
 fn sixteen_sandboxes_leave_nothing_behind() {

@@ -68,7 +68,7 @@ fn t_src_01_a_content_is_bounded_and_counts_in_the_memory_of_the_command() {
     let output = sandbox.bash("cat /m/huge | wc -c; wc -c < /m/fits").unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n8388608\n");
     assert!(String::from_utf8_lossy(&output.stderr).contains("sandlite: /m/huge: the content has 3221225472 bytes"));
-    // Each descriptor has a content of its own: together they meet the limit, not the machine.
+    // Each descriptor has its own content: together they meet the limit, not the machine.
     let script = "for n in {10..200}; do eval \"exec $n< /m/fits\" || exit 7; done";
     let output = sandbox.bash(script).unwrap();
     assert!(!output.status.success(), "{:?}", output.status);

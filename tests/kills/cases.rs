@@ -1,4 +1,4 @@
-//! The verbs, what they work on, and how their effect is recognised: all of it, or nothing.
+//! The verbs, what they work on, and how their effect is recognized: all of it, or nothing.
 
 use std::fs;
 use std::path::Path;
@@ -24,12 +24,12 @@ pub struct Case {
     pub makes: Option<&'static str>,
     /// Ctrl-C ends the command that runs, and what the command has done until then is kept.
     pub signals_stop_it: bool,
-    /// Whether what it does is there; fails if only a part is.
+    /// Returns whether its effect exists; fails if only a part of it does.
     pub effect: fn(&Path, &Sandbox, &[String], &str) -> bool,
 }
 
 impl Case {
-    /// What goes to its standard input.
+    /// Its standard input.
     pub fn stdin(&self) -> String {
         if self.name == "mcp" { calls() } else { String::new() }
     }
@@ -205,7 +205,7 @@ fn content(number: usize) -> String {
     format!("{number:04000}")
 }
 
-/// Whether a tree is there, with all that is in it.
+/// Returns whether a tree exists, with its whole content.
 fn tree(sandbox: &Sandbox, path: &str, what: &str) -> bool {
     if !sandbox.fs().exists(path).unwrap() {
         return false;
@@ -217,7 +217,7 @@ fn tree(sandbox: &Sandbox, path: &str, what: &str) -> bool {
     true
 }
 
-/// Whether the large file is there.
+/// Returns whether the large file exists.
 fn file(sandbox: &Sandbox, what: &str) -> bool {
     if !sandbox.fs().exists("/new").unwrap() {
         return false;
@@ -226,7 +226,7 @@ fn file(sandbox: &Sandbox, what: &str) -> bool {
     true
 }
 
-/// Whether the copy of the sandbox is there; the sandbox itself is as it was.
+/// Returns whether the copy of the sandbox exists; the sandbox itself is unchanged.
 fn copy(directory: &Path, sandbox: &Sandbox, what: &str) -> bool {
     assert!(tree(sandbox, "/tree", what));
     let path = directory.join("new.db");
@@ -271,7 +271,7 @@ with zipfile.ZipFile("/w.whl", "w") as archive:
     archive.writestr(f"{name}-1.0.dist-info/RECORD", record)
 "##;
 
-/// What every round starts from.
+/// The initial state of every round.
 pub struct Template {
     directory: tempfile::TempDir,
 }

@@ -68,7 +68,7 @@ fn the_official_inspector_works() {
     assert!(inspect(&["--method", "resources/list"])["resources"].is_array());
 }
 
-/// The suite's scenarios that ask for no tools of its own. It cannot show a key, so a proxy shows it.
+/// The suite's scenarios that need no special tools. It cannot send a key, so a proxy adds it.
 #[test]
 fn the_official_conformance_suite_passes() {
     if !wanted() {

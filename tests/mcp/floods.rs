@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Client, text};
 
-/// What the process may have used at its peak: the engine takes a tenth of it, four of the largest messages the rest.
+/// Maximum memory of the process at its peak: the engine takes a tenth of it, four of the largest messages the rest.
 const PEAK_KILOBYTES: u64 = 500 << 10;
 
 fn peak_kilobytes(client: &Client) -> u64 {

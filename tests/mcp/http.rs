@@ -1,4 +1,4 @@
-//! The same over HTTP, and what is not let in: one test for each threat (T-NET-…).
+//! The same over HTTP, and rejected requests: one test for each threat (T-NET-…).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -386,7 +386,7 @@ fn t_net_04_large_deep_and_joined_bodies_are_refused() {
     assert_eq!(server.status(&[]), 200);
 }
 
-/// T-NET-05: names are names, never paths; what is not there and what is not yours look the same.
+/// T-NET-05: names are never paths; missing sandboxes and those of others look the same.
 #[test]
 fn t_net_05_names_never_become_paths() {
     let server = Server::start(&[]);

@@ -28,7 +28,7 @@ struct Client {
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     last: u64,
-    /// What came that was no answer.
+    /// Messages that are not responses.
     notifications: Vec<Value>,
     /// The server's output at its start.
     hello: Value,

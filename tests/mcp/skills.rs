@@ -51,7 +51,7 @@ fn skills_are_listed_loaded_and_run() {
     let unknown = call(&mut client, "run_skill", json!({ "name": "nothing" }));
     assert!(unknown["isError"] == true && text(&unknown).contains("unknown skill `nothing`"), "{unknown}");
 
-    // The sandbox beside it has the files of skills, and takes what runs leave.
+    // The other sandbox has the files of skills, and stores the files of their runs.
     let shown = call(&mut client, "bash", json!({ "command": "ls /skills; echo x > /skills/word-counter/SKILL.md" }));
     assert!(text(&shown).starts_with("multi-file-output\ntext-summary\nword-counter\n"), "{shown}");
     assert!(text(&shown).contains("Read-only file system"), "{shown}");

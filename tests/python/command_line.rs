@@ -86,7 +86,7 @@ fn bytes_that_are_not_text_pass_through() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_2() {
+fn a_missing_file_exits_with_2() {
     let output = python3(&["nowhere.py"]);
     let expected = "python3: can't open file '/home/user/nowhere.py': [Errno 2] No such file or directory\n";
     assert_eq!((texts(&output).1.as_str(), output.status.code()), (expected, 2));

@@ -1,6 +1,4 @@
-//! A sample of CPython's own tests, where `cargo xtask cpython-tests` has fetched them; that command runs all.
-
-use std::path::Path;
+//! A sample of CPython's own tests, if `cargo xtask cpython-tests --fetch` has downloaded them; `cargo xtask cpython-tests` runs all.
 
 use runtime::{Command, Mount, Preset, Sandbox};
 
@@ -9,9 +7,11 @@ use super::{host, texts};
 
 #[test]
 fn a_sample_of_cpythons_own_tests_passes() {
-    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/cpython-tests/suite");
+    // This program is in `release/deps` of cargo's target directory.
+    let program = std::env::current_exe().unwrap();
+    let suite = program.ancestors().nth(3).unwrap().join("cpython-tests/suite");
     if !suite.join("test").is_dir() {
-        skip("run `cargo xtask cpython-tests` first");
+        skip("run `cargo xtask cpython-tests --fetch` first");
         return;
     }
     let mount = Mount::read_only(&suite, "/suite");

@@ -1,4 +1,4 @@
-//! What Sandlite promises of Python, one file per promise.
+//! The promises about Python, one file per promise.
 
 mod command_line;
 mod cpython;

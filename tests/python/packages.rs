@@ -131,7 +131,7 @@ fn compiled_modules_are_used_until_the_source_changes() {
                 stat = os.stat(spec.origin)\n\
                 print(magic == importlib.util.MAGIC_NUMBER, flags, time == int(stat.st_mtime), size == stat.st_size)";
     assert_eq!(texts(&sandbox.python(code).unwrap()), ("True 0 True True\n".to_owned(), String::new()));
-    // Bytecode of something else in its place is what is imported then.
+    // Other bytecode in its place is then imported.
     let swap = "import importlib.util, marshal\n\
                 spec = importlib.util.find_spec('greet')\n\
                 head = open(spec.cached, 'rb').read(16)\n\
@@ -142,7 +142,7 @@ fn compiled_modules_are_used_until_the_source_changes() {
     assert_eq!(sandbox.python("import greet; print(greet.value)").unwrap().stdout, b"8\n");
 }
 
-/// What makes the wheel one with a compiled part.
+/// The file that gives the wheel a compiled part.
 const COMPILED: &str = "tag = 'cp314-cp314-manylinux_2_17_x86_64'\n\
     files['{stem}.dist-info/WHEEL'] = files['{stem}.dist-info/WHEEL'].replace('true', 'false')\n\
     files['greet/_fast.cpython-314-x86_64-linux-gnu.so'] = 'ELF'\n";

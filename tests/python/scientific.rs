@@ -1,6 +1,6 @@
 //! The scientific Python: another interpreter under the same contract, for those who ask for it and have it installed.
 //!
-//! What needs it installed runs with `SANDLITE_PYTHON_SCI=1` (`cargo xtask guests --python-sci` installs it).
+//! Tests that need it installed run with `SANDLITE_PYTHON_SCI=1` (`cargo xtask guests --python-sci` installs it).
 
 use runtime::{Command, Error, Host, LimitName, Overrides, Preset, Python, Sandbox, Tool};
 

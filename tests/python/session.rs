@@ -69,7 +69,7 @@ fn a_limit_ends_the_interpreter_and_the_next_call_starts_another() {
 }
 
 #[test]
-fn each_call_has_a_budget_of_its_own_and_memory_counts_in_all() {
+fn each_call_has_a_separate_budget_and_memory_counts_across_calls() {
     let mut session = strict().python_session().unwrap();
     let compute = Overrides { compute: Some(100_000_000), ..Overrides::default() };
     for _ in 0..5 {

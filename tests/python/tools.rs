@@ -80,7 +80,7 @@ fn errors_are_exceptions_without_details_of_the_host() {
 
 // T-BRG-01
 #[test]
-fn none_registered_none_callable() {
+fn without_registered_tools_none_can_be_called() {
     check_error("from sandlite import tools; tools.add(1)", "AttributeError: there is no tool 'add': the host offers none");
     check_error(
         "from sandlite import tools; tools.call('add')",

@@ -184,7 +184,7 @@ fn what_is_piped_to_a_command_on_a_server_is_its_standard_input() {
     assert!(code == 125 && out.is_empty() && error.contains("standard input"), "{code} {out} {error}");
 }
 
-// Every verb on a sandbox of a server beside the same verb on a file of this machine, which has the same runs.
+// Every verb on a sandbox of a server, compared with the same verb on a local file that has the same runs.
 #[test]
 fn a_verb_prints_the_same_on_a_server_as_on_a_file() {
     let (server, directory) = (Server::start(&[]), tempfile::tempdir().unwrap());

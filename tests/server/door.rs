@@ -1,4 +1,4 @@
-//! Before a route: host names and origins, sizes and times, keys, and what is noted (T-NET-01, T-NET-04 to T-NET-06).
+//! Checks before a route: host names and origins, sizes and times, keys, and the audit log (T-NET-01, T-NET-04 to T-NET-06).
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -253,7 +253,7 @@ fn a_key_is_stored_as_a_digest_expires_and_is_guessed_slowly() {
     assert_eq!(std::fs::metadata(data).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-// What a client does not wait for may be done all the same.
+// A change may be made even if its client does not wait for it.
 #[test]
 fn a_change_whose_client_disconnects_is_in_the_audit_log() {
     let server = Server::start(&[]);

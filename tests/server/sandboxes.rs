@@ -22,7 +22,7 @@ fn bash(server: &Server, id: &str, command: &str) -> Value {
 }
 
 #[test]
-fn a_sandbox_comes_is_found_changes_and_goes() {
+fn a_sandbox_is_created_found_changed_and_deleted() {
     let server = Server::start(&[]);
     let first = server.post(
         "/v1/sandboxes",
@@ -98,9 +98,9 @@ fn invalid_requests_are_refused_with_a_sentence() {
     check(server.get("/v1/nothing"), 404, "route");
 }
 
-// T-NET-05: what belongs to another tenant does not exist, to the byte.
+// T-NET-05: resources of other tenants do not exist, to the byte.
 #[test]
-fn another_tenants_sandbox_and_none_at_all_are_the_same() {
+fn another_tenants_sandbox_looks_like_a_missing_one() {
     let server = Server::start(&[]);
     let stranger = server.key_of("other", "admin");
     let id = created(&server, json!({ "files": { "/secret": "x" } }));
@@ -272,7 +272,7 @@ fn a_key_with_a_view_sees_what_its_labels_allow() {
 }
 
 #[test]
-fn the_document_is_what_the_server_does() {
+fn the_document_describes_the_server() {
     let server = Server::start(&[]);
     let document = server.send("GET /openapi.json", None, &[], b"").expect(200).json();
     assert_eq!(document["openapi"], "3.1.0");

@@ -31,7 +31,7 @@ fn until(status: u16, ask: impl Fn() -> Answer) -> Answer {
 
 // T-POL-08: a key sees no more than the key that made it.
 #[test]
-fn a_key_with_a_view_makes_keys_of_this_view_alone() {
+fn a_key_with_a_view_creates_only_keys_with_the_same_view() {
     let server = Server::start(&[]);
     let make = |key: &str, body: Value| server.send("POST /v1/keys", Some(key), &[JSON], body.to_string().as_bytes());
     let view = |key: &str| server.send("GET /v1/whoami", Some(key), &[], b"").expect(200).json()["view"].clone();
@@ -340,7 +340,7 @@ fn the_keys_of_a_tenant_share_its_rate() {
 }
 
 #[test]
-fn the_log_says_who_and_counters_say_what_met_a_limit() {
+fn the_log_names_the_tenant_and_counters_name_the_limit() {
     let server = Server::start(&["log=json", "log-level=warn"]);
     let id = created(&server, json!({ "preset": "strict" }));
     let ran = server.post(&format!("/v1/sandboxes/{id}/actions/bash"), &json!({ "command": "for i in {1..101}; do :; done" }));

@@ -1,4 +1,4 @@
-//! Skillbox's `/v1`: behaviour that its clients rely on, rejected requests, and isolation of tenants (T-NET-05 to T-NET-07).
+//! Skillbox's `/v1`: behavior that its clients rely on, rejected requests, and isolation of tenants (T-NET-05 to T-NET-07).
 
 mod files;
 mod retention;

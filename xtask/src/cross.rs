@@ -91,7 +91,7 @@ fn failure(stderr: &[u8]) -> String {
     format!("`sandlite self-test` printed no report: {}", String::from_utf8_lossy(stderr).trim())
 }
 
-// What passed, and what did not, with the reason; `None` if it is not a report.
+// The number of passed checks, and each failed one with its reason; `None` if it is not a report.
 fn summary(report: &str) -> Option<String> {
     let report: Value = serde_json::from_str(report).ok()?;
     let checks = report["checks"].as_array()?;

@@ -41,7 +41,7 @@ pub(crate) fn run_dist(args: &[String]) -> Outcome {
     }
 }
 
-/// How much is done.
+/// The extent of the work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     All,
@@ -85,7 +85,7 @@ fn build(work: Work) -> Outcome {
     Ok(())
 }
 
-/// Copies a program and its guests, compiled and packed, to a directory.
+/// Copies a program and its guests, compiled and packed, to a directory: for the demo, which should not take minutes.
 pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
     step("compiling the guests for other machines");
     let shipped = place.join(SHIPPED);
@@ -97,7 +97,7 @@ pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
         let packed = shipped.join(&name);
         let is_new = fs::metadata(&packed).and_then(|there| Ok(there.modified()? >= fs::metadata(path)?.modified()?));
         if !is_new.unwrap_or(false) {
-            fs::write(&packed, guests::pack(&fs::read(path)?)?)?;
+            fs::write(&packed, guests::pack_quickly(&fs::read(path)?)?)?;
         }
         kept.push(name);
     }
@@ -116,8 +116,8 @@ pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
     Ok(copy)
 }
 
-// One date for all files: of the release, if the caller sets it, else of the last commit.
-fn date() -> Fallible<u64> {
+/// Returns the date of all files: of the release, if the caller sets it, else of the last commit.
+pub(crate) fn date() -> Fallible<u64> {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return date.parse().map_err(|_| format!("invalid SOURCE_DATE_EPOCH `{date}`: expected seconds since 1970").into());
     }

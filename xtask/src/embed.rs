@@ -1,5 +1,4 @@
-//! `cargo xtask embed`: a project outside this repository that depends on `sandlite-runtime` by path, built and run as a stranger
-//! would.
+//! `cargo xtask embed`: builds and runs a project outside this repository that depends on `sandlite-runtime` by path.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +6,7 @@ use std::process::Command;
 use crate::run::{output, root, step, target};
 use crate::{Outcome, guests};
 
-/// What the project's program does: the first lines of the runtime's documentation.
+/// The project's program: the first lines of the runtime's documentation.
 const MAIN: &str = r#"use sandlite_runtime::{Preset, Sandbox};
 
 fn main() -> Result<(), sandlite_runtime::Error> {
@@ -18,7 +17,7 @@ fn main() -> Result<(), sandlite_runtime::Error> {
 }
 "#;
 
-/// `cargo xtask embed`.
+/// Runs `cargo xtask embed`.
 pub(crate) fn run_embed() -> Outcome {
     guests::build()?;
     step("building a project outside the repository");

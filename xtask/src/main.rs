@@ -14,6 +14,7 @@ mod nightly;
 mod openapi;
 mod package;
 mod record;
+mod reproduce;
 mod run;
 mod skillbox;
 mod skips;
@@ -41,13 +42,14 @@ Usage: cargo xtask <command>
   dist      build everything that is distributed, in target/dist/packages: static program, .deb, wheel, bill of materials, checksums
   cross [PLATFORM]
             build the program for aarch64-unknown-linux-gnu or x86_64-unknown-linux-musl and run its self-test, in an emulator if needed
+  reproduce build the distribution again in another directory, and compare the checksums
   embed     build and run a project outside the repository that depends on the runtime
   package   pack every crate as for a registry (--verify: also build the packed crates)
   licenses  write cli/licenses.txt, the licenses of all crates, after a change of dependencies
   attack    run extended versions of the attacks in the tests
   bench     measure commands and presets
   cpython-tests [PART]…
-            run CPython's own tests inside the sandbox, downloaded from Debian
+            run CPython's own tests inside the sandbox, downloaded from Debian (--fetch: only download them)
   wasi-testsuite DIR
             run the public tests of preview1 with `sandlite wasm`; DIR is a checkout with the compiled modules
   openapi [EXAMPLES]
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         "cross" => cross::run_cross(rest),
         "docs" => docs::write(),
         "embed" => embed::run_embed(),
+        "reproduce" => reproduce::run_reproduce(),
         "package" => package::run_package(rest),
         "licenses" => dist::licenses::write(),
         "cpython-tests" => cpython_tests::cpython_tests(rest),

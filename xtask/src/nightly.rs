@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use crate::run::{cargo, run, step};
-use crate::{Outcome, attack, check, cpython_tests, dist, embed, guests, openapi, package};
+use crate::{Outcome, attack, check, cpython_tests, dist, embed, guests, openapi, package, reproduce};
 
-/// What the tests skip unless one of these is set.
+/// The variables that enable extended tests.
 const WANTED: [(&str, &str); 7] = [
     ("SANDLITE_PYTHON_SCI", "1"),
     ("SANDLITE_MCP_CLIENTS", "1"),
@@ -21,7 +21,7 @@ const WANTED: [(&str, &str); 7] = [
 type Part = (&'static str, &'static str, fn() -> Outcome);
 
 /// The parts, in order. Each can be run alone.
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("scientific", "installing the scientific Python", || guests::run(&["--python-sci".to_owned()])),
     ("cpython", "CPython's own tests", || cpython_tests::cpython_tests(&[])),
     ("files", "hostile files", || attack::attack(&["files".to_owned()])),
@@ -30,6 +30,7 @@ const PARTS: [Part; 9] = [
     ("package", "building every crate from its package", || package::run_package(&["--verify".to_owned()])),
     ("embed", "a project outside the repository", embed::run_embed),
     ("dist", "everything that is distributed", || dist::run_dist(&[])),
+    ("reproduce", "the distribution once more, in another directory", reproduce::run_reproduce),
     ("test", "every check, with what is usually skipped", test),
 ];
 

@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::run::{cargo, output, root, run, step, target};
+use crate::run::{cargo, output, run, step, target};
 use crate::{Fallible, Outcome};
 
 const PACKAGE: &str = "schemathesis>=4,<5";
@@ -75,9 +75,8 @@ fn installed() -> Option<PathBuf> {
 }
 
 fn start(directory: &Path) -> Fallible<(Server, String, String)> {
-    let program = root().join("target/release/sandlite");
-    let program = if program.exists() { program } else { target().join("release/sandlite") };
-    let mut command = Command::new(program);
+    // That of this target directory: another one may have a program that was built earlier.
+    let mut command = Command::new(target().join("release/sandlite"));
     command.current_dir(directory).args([
         "serve",
         "--data",

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::{env, fs};
 
+use crate::run::target;
 use crate::{Fallible, Outcome};
 
 /// The key that the programs use.
@@ -20,7 +21,7 @@ const ADDRESS: &str = "http://api:8080";
 pub(crate) fn run(args: &[String]) -> Outcome {
     let [directory] = args else { return Err("usage: cargo xtask skillbox DIR".into()) };
     let checkout = fs::canonicalize(directory).map_err(|error| format!("cannot read `{directory}`: {error}"))?;
-    let program = env::var_os("SANDLITE").map_or_else(|| PathBuf::from("target/release/sandlite"), PathBuf::from);
+    let program = env::var_os("SANDLITE").map_or_else(|| target().join("release/sandlite"), PathBuf::from);
     if !program.exists() {
         return Err(format!("`{}` does not exist: run `cargo build --release` first", program.display()).into());
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::Outcome;
 use crate::run::{root, step, target};
+use crate::{Fallible, Outcome};
 
 /// The variable that names the file to which tests add what they skip.
 pub(crate) const VARIABLE: &str = "SANDLITE_SKIPPED";
@@ -29,8 +29,8 @@ pub(crate) fn skip(check: &str, reason: &str) -> Outcome {
     Ok(fs::write(file(), known)?)
 }
 
-/// Counts what was skipped. In CI, where `CI` is set, a check that is not allowed to be skipped is an error.
-pub(crate) fn end() -> Outcome {
+/// Lists and counts the skipped checks. In CI, where `CI` is set, a check that is not allowed to be skipped is an error.
+pub(crate) fn end() -> Fallible<usize> {
     let lines = fs::read_to_string(file())?;
     let skipped: BTreeSet<&str> = lines.lines().collect();
     let allowed = fs::read_to_string(root().join("xtask/allowed-skips.txt"))?;
@@ -39,7 +39,7 @@ pub(crate) fn end() -> Outcome {
     skipped.iter().for_each(|line| eprintln!("    {line}"));
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     if !is_ci || refused.is_empty() {
-        return Ok(());
+        return Ok(skipped.len());
     }
     Err(format!("checks that must run in CI were skipped: {}; install what they need in `.ci/run`", refused.join("; ")).into())
 }

@@ -10,6 +10,15 @@ use crate::{Fallible, Outcome, guests, skips};
 
 const PYTHON: &str = "install Python 3.9 or newer (`apt install python3 python3-venv` on Debian)";
 
+/// The variable that selects the frameworks for the tests: `1` for all of them, `light` for those without large dependencies.
+const FRAMEWORKS: &str = "SANDLITE_SDK_FRAMEWORKS";
+
+/// Frameworks for which the package has tools.
+const LIGHT: [&str; 5] = ["langchain-core", "openai", "anthropic", "pydantic-ai-slim", "mcp"];
+
+/// Frameworks with large dependencies, and their own tests.
+const HEAVY: [&str; 2] = ["langchain-tests", "deepagents"];
+
 /// The message in pytest's report for a file that is skipped when it is imported.
 const WHOLE_FILE: &str = "collection skipped";
 
@@ -44,14 +53,14 @@ pub(crate) fn test() -> Outcome {
     }
     let wheel = wheel(Guests::AsTheyAre)?;
     let python = environment("test", &wheel)?;
-    let frameworks = std::env::var_os("SANDLITE_SDK_FRAMEWORKS").is_some_and(|value| value == "1");
-    let mut install = pip(&python);
-    install.args(["pytest", "mypy"]);
-    if frameworks {
-        install.args(["langchain-core", "langchain-tests", "deepagents", "openai", "anthropic", "pydantic-ai-slim", "mcp"]);
-    }
-    if run(&mut install, PYTHON).is_err() {
+    if run(pip(&python).args(["pytest", "mypy"]), PYTHON).is_err() {
         return skips::skip("the Python package", "pip cannot install pytest and mypy here");
+    }
+    // One by one: without a framework, only its own tests are skipped.
+    for package in frameworks(&std::env::var(FRAMEWORKS).unwrap_or_default()) {
+        if run(pip(&python).arg(package), PYTHON).is_err() {
+            eprintln!("    cannot install {package}");
+        }
     }
     let sdk = root().join("sdk/python");
     step("types of the Python package");
@@ -72,6 +81,14 @@ pub(crate) fn test() -> Outcome {
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml"]).arg(&report).arg(".");
     run(pytest.current_dir(sdk.join("tests")).env("SANDLITE_BIN", target().join("release/sandlite")), PYTHON)?;
     skipped(&fs::read_to_string(report)?).into_iter().try_for_each(|reason| skips::skip("pytest", &reason))
+}
+
+fn frameworks(selected: &str) -> Vec<&'static str> {
+    match selected {
+        "1" => [&LIGHT[..], &HEAVY].concat(),
+        "light" => LIGHT.to_vec(),
+        _ => Vec::new(),
+    }
 }
 
 // The reasons of the tests that were skipped, each once, from pytest's report.
@@ -191,6 +208,13 @@ fn pip(python: &Path) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frameworks_are_selected_by_the_variable() {
+        assert!(frameworks("").is_empty() && frameworks("0").is_empty());
+        assert_eq!(frameworks("light").len(), 5);
+        assert!(frameworks("1").contains(&"deepagents") && frameworks("1").contains(&"mcp"));
+    }
 
     #[test]
     fn reasons_of_skipped_tests_are_found_in_the_report() {

@@ -4,7 +4,7 @@
 //! with other things, ratios hold all the same. `cargo run --release [rounds]`. `agentfs-sdk` commits every call, ours one
 //! transaction per command; that is the design, not an accident of the measurement.
 //!
-//! What is wanted is five times AgentFS's speed for small files and for sequential work. Writing 100 MB has a floor: plain SQLite,
+//! The target is five times AgentFS's speed for small files and for sequential work. Writing 100 MB has a floor: plain SQLite,
 //! inserting the same rows in one transaction and doing nothing else, is the row below it. The caller is ahead of that floor,
 //! for the log is written in longer stretches and copied by a separate thread; no file layer above SQLite gets the
 //! whole process far below it. Reads of 4 KiB anywhere are neither small files nor sequential: a row of 64 KiB, which the

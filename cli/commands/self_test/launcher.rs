@@ -1,4 +1,4 @@
-//! How this program was started, to start it once more in another process.
+//! The command line of this program, to start it once more in another process.
 //!
 //! The command of the Python package runs inside Python, so the program alone is not enough: its arguments name the package.
 
@@ -32,7 +32,7 @@ pub(super) fn command() -> anyhow::Result<Command> {
     let line = std::fs::read("/proc/self/cmdline").context("cannot read `/proc/self/cmdline`")?;
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
     let words: Vec<OsString> = line.split(|byte| *byte == 0).map(|word| absolute(OsString::from_vec(word.to_vec()))).collect();
-    // Our own name stands for whatever comes before our arguments.
+    // The words before our arguments are our own name.
     let before = words.len().saturating_sub(WORDS.get().map_or(0, |count| count.saturating_sub(1)));
     match words.get(..before) {
         Some([program, arguments @ ..]) if !arguments.is_empty() => {

@@ -1,4 +1,4 @@
-//! What a Sandlite guest may ask of its host beyond WASI preview1: processes, pipes, signals, full file metadata.
+//! The host calls of a Sandlite guest beyond WASI preview1: processes, pipes, signals, full file metadata.
 //!
 //! Both sides use this crate. The host uses the layouts ([`spawn`], [`stat`], [`Signal`], [`WaitStatus`]); guests also use
 //! `calls`, the safe face of the imports of module [`MODULE`]. Every import returns a WASI errno, 0 for success, and
@@ -40,7 +40,7 @@ pub const ETC_HOSTNAME: &str = "sandlite\n";
 /// memory (`--stack-first`): fork takes what lies below it for dead.
 pub const STACK_POINTER: &str = "__stack_pointer";
 
-/// What a guest counts aloud because only it can see it: one `calls::count` each.
+/// Events that only a guest can count and reports to the host: one `calls::count` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Counter {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How the file of a program begins. The name and a newline follow, so that a copy of the file is the same program.
+/// The beginning of a program's file. The name and a newline follow, so that a copy of the file is the same program.
 ///
 /// Not `#!`: programs read such lines themselves. The NUL keeps a shell from reading a broken one as a script.
 pub const MAGIC: &[u8] = b"\x7fSANDLITE\0";

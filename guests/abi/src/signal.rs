@@ -65,7 +65,7 @@ impl Signal {
     }
 }
 
-/// What a process wants done when a signal arrives.
+/// The reaction of a process to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Disposition {

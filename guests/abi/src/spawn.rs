@@ -1,4 +1,4 @@
-//! What a new process is made of, and its flat encoding: one buffer, so that the host copies it out of guest memory once.
+//! The description of a new process, and its flat encoding: one buffer, so that the host copies it out of guest memory once.
 //!
 //! Layout, little-endian: `flags u32`, `path`, `cwd`, `argc u32` + arguments, `envc u32` + `NAME=value` strings,
 //! `actions u32` + `(kind u32, fd u32, from u32)`. A string is `length u32` + bytes.

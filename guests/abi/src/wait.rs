@@ -1,4 +1,4 @@
-//! How a child ended, as `wait` reports it.
+//! The end of a child, as reported by `wait`.
 
 use crate::Signal;
 

@@ -1,4 +1,4 @@
-//! What the shell and the programs share: strings of any bytes, the locale, options, numbers, dates and `printf`.
+//! Code shared by the shell and the programs: strings of any bytes, the locale, options, numbers, dates and `printf`.
 //!
 //! Knows nothing of any single program.
 

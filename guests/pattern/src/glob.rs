@@ -4,7 +4,7 @@ use common::bytes;
 
 use crate::{Flags, Node, Pattern, Piece, Repeat};
 
-/// How deep `**` goes into directories.
+/// Maximum depth of directories that `**` enters.
 const MAX_DEPTH: usize = 256;
 
 /// Looking at directories; paths are as the pattern writes them, "" being the current directory.

@@ -50,7 +50,7 @@ enum Node {
     Group(Repeat, Vec<Vec<Node>>),
 }
 
-/// What stands before the parenthesis of a group.
+/// The operator before the parenthesis of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeat {
     /// `@`.

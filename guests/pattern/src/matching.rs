@@ -213,7 +213,7 @@ pub(super) fn find(nodes: &[Node], text: &str, flags: Flags) -> Option<(usize, u
         if let Some(&end) = ends.last() {
             return Some((start_bytes, start_bytes + positions.bytes(start, end)));
         }
-        // What a leading star did not find from here, it will not find from further on.
+        // If a leading star found no match from here, it finds none from a later position.
         if matches!(nodes.first(), Some(Node::Star)) {
             return None;
         }

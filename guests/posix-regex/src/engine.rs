@@ -30,7 +30,7 @@ enum Engine {
     Backtracking(fancy_regex::Regex),
 }
 
-/// What leftmost-longest needs beside the ordinary search: how far a match can reach from a given start.
+/// The additional state for leftmost-longest matches: the longest match from a given start.
 struct Longest {
     pattern: String,
     dfa: DFA,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Regex {
     }
 }
 
-/// What surrounds a pattern (`grep -w`, `-x`).
+/// The required surroundings of a match (`grep -w`, `-x`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Around {
     /// Nothing.

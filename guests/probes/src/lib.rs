@@ -1,4 +1,4 @@
-//! Tiny programs for tests, well-behaved and hostile, one behaviour each, written in WebAssembly text so that every
+//! Tiny programs for tests, well-behaved and hostile, one behavior each, written in WebAssembly text so that every
 //! pointer and length is exactly what the test means.
 //!
 //! A probe exits with 0 when the host behaved. Text only: the test that runs a probe compiles it.

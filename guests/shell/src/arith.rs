@@ -11,7 +11,7 @@ mod token;
 
 pub use token::parse_integer;
 
-/// How deep parentheses may nest and variables may name variables. bash allows 1 024, on a greater stack.
+/// Maximum nesting of parentheses, and of variables that name variables. bash allows 1 024, on a larger stack.
 pub const MAX_DEPTH: u32 = 256;
 
 /// Where the variables of an expression live. An `Err` is the text that bash prints after `bash: line N: `.

@@ -333,7 +333,7 @@ pub enum Part {
     Quoted(String, QuoteStyle),
     /// `" … "`: parts inside are not split or globbed. `locale` for `$" … "`.
     DoubleQuoted {
-        /// What stands between the quotes.
+        /// The text between the quotes.
         parts: Vec<Part>,
         /// `$"`.
         locale: bool,
@@ -353,7 +353,7 @@ pub enum Part {
     },
 }
 
-/// How text was quoted in the source.
+/// The quoting of a text in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuoteStyle {
     /// `' … '`.
@@ -415,7 +415,7 @@ pub enum Index {
     Element(Word),
 }
 
-/// What a parameter expansion does.
+/// The operation of a parameter expansion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// `${x}`.
@@ -518,7 +518,7 @@ pub enum ReplaceAnchor {
     End,
 }
 
-/// What a case modification does.
+/// The kind of a case modification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaseChange {
     /// `^`.

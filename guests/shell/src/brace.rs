@@ -4,7 +4,7 @@
 
 use crate::ast::{Part, QuoteStyle, Word};
 
-/// How deep braces may stand in braces; deeper ones stand for themselves.
+/// Maximum nesting of braces; deeper ones are literal.
 const MAX_DEPTH: u32 = 100;
 
 /// A sequence of more numbers is literal.

@@ -43,7 +43,7 @@ pub(crate) enum Segment {
     Break,
 }
 
-/// How the parts of a word are to be treated.
+/// The treatment of the parts of a word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
     /// Inside double quotes.
@@ -261,7 +261,7 @@ impl Shell {
         let Some(temporary) = self.variables.get("IFS").filter(|variable| variable.temporary).cloned() else {
             return work(self);
         };
-        // What the surroundings have.
+        // The value in the surrounding scope.
         let own = self.variables.outer("IFS", temporary.scope).cloned();
         let value = own.map_or_else(|| Value::Scalar(" \t\n".into()), |own| own.value);
         self.variables.entry("IFS").value = value;

@@ -5,7 +5,7 @@ use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::Value;
 use crate::syntax::Parser;
 
-/// How many commands are remembered when HISTSIZE does not say.
+/// Default of HISTSIZE: the number of remembered commands.
 const HISTORY_SIZE: &str = "500";
 
 impl Shell {

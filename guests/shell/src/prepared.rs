@@ -23,7 +23,7 @@ pub(crate) const EXPORTED_AT_MOST: &[&str] = &["OPTIND", "OPTERR", "BASH_VERSION
 /// Room for the environment and a script's first variables, so that the table need not grow.
 const MORE_VARIABLES: usize = 64;
 
-/// What a small command allocates: the memory is there from the start, and need not be asked for.
+/// Memory that a small command allocates: part of the image, so that it need not be requested.
 const FIRST_HEAP: usize = 128 << 10;
 
 thread_local! {

@@ -23,7 +23,7 @@ const HEADER: [&str; 2] = ["sandlite shell", "1"];
 /// The host's first byte, when the caller chose the directory of this call.
 const DIRECTORY_IS_GIVEN: u8 = 1;
 
-/// What each shell sets by itself.
+/// Variables that each shell sets itself.
 const OWN: &[&str] =
     &["BASH", "BASH_EXECUTION_STRING", "BASH_VERSINFO", "BASH_VERSION", "EUID", "PPID", "PWD", "SHLVL", "UID", "_"];
 

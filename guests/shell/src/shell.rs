@@ -72,7 +72,7 @@ pub struct Limit {
     pub hard: Option<u64>,
 }
 
-/// How the shell got its commands.
+/// The source of the shell's commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// `-c`.
@@ -83,7 +83,7 @@ pub enum Origin {
     Stdin,
 }
 
-/// How much stack the interpreter uses at most: all that there is but for what a last call may need.
+/// Maximum stack of the interpreter: all of it, except for the part that a last call may need.
 ///
 /// In a sandbox this is the part of the stack in linear memory, of which `cargo xtask guests` gives 4 MiB.
 const STACK_BUDGET: usize = if cfg!(target_arch = "wasm32") { 3_000_000 } else { 7_000_000 };
@@ -143,7 +143,7 @@ pub struct Shell {
     pub getopts_at: usize,
     /// How the shell got its commands.
     pub origin: Origin,
-    /// What syntax errors call the text being read: `-c`, `eval`, …
+    /// The name of the text in syntax errors: `-c`, `eval`, …
     pub input_name: Option<&'static str>,
     /// `$_`.
     pub last_argument: String,

@@ -1,4 +1,4 @@
-//! What a running shell knows: variables, options, traps, jobs, output.
+//! The state of a running shell: variables, options, traps, jobs, output.
 
 pub mod assign;
 pub mod associative;

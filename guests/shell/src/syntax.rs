@@ -22,14 +22,14 @@ mod words;
 pub use ansi::decode_ansi_c;
 pub use error::{SyntaxError, Warning};
 
-/// What the shell calls its aliases.
+/// The aliases of the shell, by name.
 pub type Aliases = crate::state::hash::NameMap<String>;
 
 /// How deep commands and expansions may stand inside one another, a `$( … )` counting twice: measured to need at most
 /// 700 KiB of a native stack, in any mixture.
 pub const MAX_DEPTH: u32 = 250;
 
-/// How the text is to be read. May be changed between commands.
+/// Options for reading the text. They can change between commands.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// POSIX mode.
@@ -77,7 +77,7 @@ struct AliasUse {
     left: usize,
 }
 
-/// What a parsing step gives.
+/// The result of a parsing step.
 type Parsed<T> = Result<T, SyntaxError>;
 
 impl Parser {

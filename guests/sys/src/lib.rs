@@ -31,7 +31,7 @@ pub use platform::{
 };
 pub use posix::{OpenFlags, close, is_terminal, link, open, poll_read, read, seek_current, sleep, truncate_fd, write};
 
-/// The platform's error numbers that guests tell apart.
+/// The platform's error numbers that guests distinguish.
 pub mod errno {
     pub use libc::{
         E2BIG, EACCES, EAGAIN, EBADF, ECHILD, EEXIST, EINTR, EINVAL, EISDIR, ELOOP, EMFILE, ENOENT, ENOEXEC, ENOMEM, ENOTDIR,
@@ -80,7 +80,7 @@ pub fn now_ns() -> i128 {
     }
 }
 
-/// What a process may want to do with a file.
+/// The kinds of access of a process to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// `-r`.

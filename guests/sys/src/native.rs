@@ -46,7 +46,7 @@ pub fn message(error: &io::Error) -> String {
     }
 }
 
-/// What `execve` needs, made before `fork`: the child of a fork must not allocate.
+/// The arguments of `execve`, created before `fork`: the child of a fork must not allocate.
 struct Prepared {
     path: CString,
     cwd: CString,

@@ -1,4 +1,4 @@
-//! What both platforms' libc offers alike: descriptors by number, which std's owned types cannot express.
+//! The part that both platforms' libc have in common: descriptors by number, which std's owned types cannot express.
 #![expect(unsafe_code, reason = "libc functions can only be called through `unsafe`")]
 
 use std::ffi::CString;
@@ -7,14 +7,14 @@ use std::os::fd::RawFd;
 use std::path::Path;
 use std::time::Duration;
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenFlags {
     /// For reading.
     pub read: bool,
     /// For writing.
     pub write: bool,
-    /// Make it when it is not there.
+    /// Create the file if it is missing.
     pub create: bool,
     /// With `create`: refuse when it is there.
     pub exclusive: bool,

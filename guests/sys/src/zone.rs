@@ -56,7 +56,7 @@ impl Zone {
     pub fn named(text: &str) -> Self {
         let text = text.strip_prefix(':').unwrap_or(text);
         from_file(text).or_else(|| Self::parse(text)).unwrap_or_else(|| {
-            // What cannot be understood is UTC under the name that was given, as glibc has it.
+            // An invalid zone is UTC under the given name, as in glibc.
             let word: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
             Self { name: if word.len() >= 3 && !text.contains('/') { word } else { "UTC".into() }, ..Self::utc() }
         })
@@ -255,7 +255,7 @@ impl Rule {
 mod tests {
     use super::*;
 
-    /// New York around the year in which summer time became longer, as a TZif file of today would tell it.
+    /// New York around the year in which summer time became longer, as in a current TZif file.
     fn file() -> Vec<u8> {
         let mut file = b"TZif2".to_vec();
         file.extend([0; 15]);

@@ -10,7 +10,7 @@ use sys::{Action, Permission, Request, WaitStatus};
 use crate::program::{Descriptor, bytes, os, warn};
 use crate::quote;
 
-/// Where programs are looked for without a `$PATH`.
+/// The directories that are searched for programs without a `$PATH`.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
 /// Scripts whose interpreter is a script in turn: no chain is longer.

@@ -7,7 +7,7 @@ pub use common::getopt::{May, Needs, No, Value};
 
 use crate::program::{self, Args};
 
-/// What a utility accepts.
+/// The options of a utility.
 pub struct Spec {
     /// Short options in `getopt`'s notation; a leading `+` stops at the first operand.
     pub short: &'static str,
@@ -23,7 +23,7 @@ impl Spec {
     }
 }
 
-/// What was given.
+/// The parsed arguments.
 pub struct Given {
     /// The options in order, with their values.
     pub options: Vec<(char, OsString)>,

@@ -1,4 +1,4 @@
-//! What every utility stands on: its name in messages, its output, its inputs and its end.
+//! The common base of the utilities: name in messages, output, inputs and exit status.
 //!
 //! A utility is a whole process, so its name may be global and a failed write may end it on the spot.
 
@@ -26,7 +26,7 @@ pub const BLOCK: usize = 64 * 1024;
 static NAME: OnceLock<String> = OnceLock::new();
 static FAILURE: AtomicI32 = AtomicI32::new(1);
 
-/// How a program ends: with a status, or with that of a failure.
+/// The end of a program: a status, or a failure with a status.
 pub trait Status {
     /// Returns the exit status.
     fn status(self) -> i32;

@@ -1,4 +1,4 @@
-//! What the programs that come from uutils have in common.
+//! Code shared by the programs from uutils.
 //!
 //! Their own complaints about options are worded by `clap`; [`run`] looks at the options first and words them as GNU does.
 

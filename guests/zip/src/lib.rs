@@ -38,7 +38,7 @@ pub const STORED: u16 = 0;
 /// Packed by deflation.
 pub const DEFLATED: u16 = 8;
 
-/// What is wrong with an archive or with a file in it.
+/// An error of an archive, or of a file in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// There is no end of a directory, or the archive is one of several parts.
@@ -78,7 +78,7 @@ impl std::error::Error for Error {}
 pub struct Entry<'a> {
     /// Its name, as it is written.
     pub name: &'a [u8],
-    /// How it is packed.
+    /// The compression method.
     pub method: u16,
     /// The CRC-32 that its content should have.
     pub sum: u32,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio_rustls::rustls;
 
-/// What a server sends in response to a request.
+/// A server's response to a request.
 pub type Respond = Arc<dyn Fn(&str, &Value, &mut dyn Write) -> std::io::Result<()> + Send + Sync>;
 
 /// Starts a server and returns its port and the number of requests that it has read.
@@ -20,7 +20,7 @@ pub fn serve(config: Option<Arc<rustls::ServerConfig>>, respond: Respond) -> (u1
         for stream in listener.incoming() {
             let (stream, config, respond, counted) =
                 (stream.unwrap(), config.clone(), Arc::clone(&respond), Arc::clone(&counted));
-            // A client that goes away is part of these tests.
+            // Some tests disconnect the client.
             std::thread::spawn(move || drop(converse(stream, config, &respond, &counted)));
         }
     });

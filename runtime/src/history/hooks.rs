@@ -46,7 +46,7 @@ impl FileChange {
     /// Returns whether it moved a directory with this path in it, here or away. A move is listed as one change.
     pub(crate) fn moved(&self, path: &str, exists: &dyn Fn(&str) -> bool) -> bool {
         let Some(from) = &self.from else { return false };
-        // What was removed from the directory meanwhile is listed itself.
+        // Names that were removed from the directory meanwhile are listed themselves.
         let is_gone = below(path, from).is_some_and(|rest| exists(&format!("{}{rest}", self.path)));
         is_gone || (below(path, &self.path).is_some() && exists(path))
     }

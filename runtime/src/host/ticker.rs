@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_tick_is_no_later_than_the_deadline() {
+    fn the_next_tick_is_not_later_than_the_deadline() {
         let micros = Duration::from_micros;
         assert_eq!(next_look(Duration::from_secs(9)), TICK);
         assert_eq!(next_look(micros(700)), micros(700));

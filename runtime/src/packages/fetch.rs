@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_to_blame_is_named() {
+    fn blame_names_the_run() {
         let stderr = "ERROR: Could not find a version that satisfies the requirement numpy>=2 (from pandas)\n\
                       ERROR: No matching distribution found for numpy>=2\n";
         let refused = not_found("pandas", stderr);

@@ -1,7 +1,7 @@
 //! Turns: in a deterministic run one process of the command runs at a time, and the next one is determined only by previous
 //! events.
 //!
-//! A process yields its turn when it must wait, when it ends, and after a fixed number of host calls. The turn goes round by pid
+//! A process yields its turn when it must wait, when it ends, and after a fixed number of host calls. The turn passes on by pid
 //! to a process that may have news. When no process can continue, the clock jumps to the earliest wake-up time: time passes only
 //! while nothing else happens.
 

@@ -111,7 +111,7 @@ impl Step {
     }
 }
 
-// What a tree is, path by path: type and permissions, and the content or where a link leads.
+// The nodes of a tree, path by path: type and permissions, and the content or the target of a link.
 type Picture = BTreeMap<String, (u32, Vec<u8>)>;
 
 fn of_sandbox(view: &View<Transaction>) -> Picture {

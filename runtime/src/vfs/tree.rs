@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_goes_up_first_and_then_only_down() {
+    fn a_link_leads_up_first_and_then_only_down() {
         check("file", 0, true);
         check("./a/b", 0, true);
         check("../a", 1, true);

@@ -337,7 +337,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    // What is at a name of the fixed world.
+    // The node at a name of the fixed world.
     fn fixed_child(&self, dir: Node, name: &str) -> Option<(Node, FileType)> {
         match dir {
             Node::Fixed(id) => self.fixed.lookup(id, name),

@@ -1,4 +1,4 @@
-"""Best of N: every attempt has a fork of its own, the best one is kept."""
+"""Best of N: every attempt has its own fork, and the best one is kept."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A shell and a Python that remember, a fork that goes its own way, and a snapshot that travels."""
+"""Sessions of a shell and of Python that keep their state, an independent fork, and a snapshot that continues elsewhere."""
 
 from sandlite import Sandbox
 

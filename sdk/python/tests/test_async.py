@@ -7,7 +7,7 @@ import pytest
 from sandlite import AsyncSandbox, errors
 
 
-def test_every_method_is_there_twice():
+def test_every_method_exists_twice():
     from sandlite import Sandbox
 
     names = lambda kind: {name for name in vars(kind) if not name.startswith("_")}

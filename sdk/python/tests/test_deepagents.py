@@ -83,7 +83,7 @@ def test_both_streams_come_in_the_order_in_which_they_were_written(backend):
     assert "[stopped: " in backend.execute("echo a; sleep 9", timeout=1).output
 
 
-def test_a_session_goes_on():
+def test_a_session_resumes():
     with Sandbox() as box:
         backend = SandliteBackend(box, session="agent", id="mine")
         backend.execute("cd /tmp; x=1")

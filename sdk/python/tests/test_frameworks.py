@@ -24,7 +24,7 @@ def test_openai_s_chat_calls_are_answered(box):
     assert tools.dispatch(item)["call_id"] == "2" and box.read_file("f") == "x"
 
 
-def test_whatever_a_model_says_is_an_answer(box):
+def test_any_input_of_a_model_gets_a_result(box):
     tools = openai.SandboxTools(box, names=["bash", "read_file", "edit_file", "kv_get", "kv_set"])
     offered = [tool["name"] for tool in tools.responses]
     assert offered == ["bash", "read_file", "edit_file", "kv_get", "kv_set", "history"]
@@ -63,7 +63,7 @@ def test_anthropic_s_blocks_are_answered(box):
     assert tools.answer({"content": [{"type": "text", "text": "done"}]}) is None
 
 
-def test_a_limit_is_told_with_what_was_printed(box):
+def test_a_limit_is_reported_with_the_output(box):
     answer = anthropic.SandboxTools(box).dispatch(
         {"id": "1", "name": "bash", "input": {"command": "echo before; sleep 100", "timeout_ms": 200}}
     )
@@ -300,7 +300,7 @@ def test_tools_that_cut_nothing_bring_nothing_else(box):
     assert [tool["name"] for tool in anthropic.SandboxTools(box, names=["read_file"]).tools] == ["read_file"]
 
 
-def test_a_timeout_above_the_preset_is_shortened_and_says_so(box):
+def test_a_timeout_above_the_preset_is_shortened_with_a_note(box):
     tools = anthropic.SandboxTools(box)
     answer = tools.dispatch({"id": "1", "name": "bash", "input": {"command": "echo done", "timeout_ms": 60_000}})
     assert "is_error" not in answer, answer

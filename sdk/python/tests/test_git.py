@@ -57,7 +57,7 @@ def test_commits_become_versions(tmp_path):
     asyncio.run(main())
 
 
-def test_what_is_not_a_repository_changes_nothing(tmp_path):
+def test_an_invalid_repository_changes_nothing(tmp_path):
     (tmp_path / "cut.bundle").write_bytes(b"# v2 git bundle\n")
     with Sandbox() as box:
         for path in (tmp_path, tmp_path / "cut.bundle", tmp_path / "missing"):

@@ -28,7 +28,7 @@ def test_slow_modules_are_not_imported(code):
     assert [name for name in SLOW if name in imported] == []
 
 
-def test_every_name_is_there():
+def test_every_name_exists():
     for name in sandlite.__all__:
         assert getattr(sandlite, name) is not None, name
         assert name in dir(sandlite)

@@ -102,7 +102,7 @@ def test_the_readme_s_async_example():
     asyncio.run(main())
 
 
-def test_every_method_is_there_twice():
+def test_every_method_exists_twice():
     import inspect
 
     from sandlite.localsandbox import KVStore
@@ -127,7 +127,7 @@ def test_data_is_another_name_of_the_root(sandbox):
         assert other.bash("cat b").stdout == "ab"
 
 
-def test_a_failing_command_raises_what_it_always_raised(sandbox):
+def test_a_failing_command_raises_the_same_error_as_before(sandbox):
     for command in ("cat /data/nope", "ls /data/nope", "cd /data/nope"):
         with pytest.raises(FileNotFoundError) as caught:
             sandbox.bash(command)

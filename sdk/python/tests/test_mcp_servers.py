@@ -119,7 +119,7 @@ print(list_(import_="a"), "os.system" in list_.__doc__, os.path.exists("/tmp/own
     assert box.bash("ls /tmp/owned").exit_code != 0
 
 
-def test_what_cannot_be_checked_is_off_and_says_why(box):
+def test_a_tool_that_cannot_be_checked_is_off_with_a_reason(box):
     (server,) = box.mcp_servers()
     assert (server.name, server.module) == ("test-one", "test_one")
     off = {tool.name: tool.off for tool in server.tools if tool.off}
@@ -163,7 +163,7 @@ def test_a_call_ends_with_its_command(tmp_path):
         assert json.loads(state.read_text())["cancelled"] == ["the command has ended"]
 
 
-def test_a_call_has_a_timeout_of_its_own():
+def test_a_call_has_a_separate_timeout():
     with Sandbox(mcp_servers={"a": configured(timeout=0.3)}) as box:
         result = box.bash("""mcp a wait '{"seconds": 60}'""")
         assert result.exit_code == 1 and "did not answer within 0.3 seconds" in result.stderr
@@ -269,12 +269,12 @@ def test_with_asyncio(tmp_path):
     asyncio.run(main())
 
 
-def test_what_cannot_be_configured_is_refused(tmp_path):
+def test_invalid_configurations_are_rejected(tmp_path):
     for servers, said in (
         ({"a": {}}, "either `command` or `url`"),
         ({"a b": {"command": "x"}}, "invalid server name"),
         ({"a": {"command": "/nonexistent/server"}}, "cannot start `/nonexistent/server`"),
-        ({"a": {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no such model')"]}}, "it said: no such model"),
+        ({"a": {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no such model')"]}}, "its error output: no such model"),
         ({"a": {"url": "ftp://example.com/mcp"}}, "must begin with `https://` or `http://`"),
         ({"a": {"url": "https://127.0.0.1:1/mcp"}}, "Connection refused"),
         ({"a": {"url": "https://127.0.0.1:1/mcp", "ca": "/nonexistent.pem"}}, "cannot read the certificates in `/nonexistent.pem`"),

@@ -86,7 +86,7 @@ def test_one_that_does_not_work_is_named_and_the_others_are_installed(wheels):
         assert names(caught.value.installed) == ["beta"] and names(box.packages()) == ["beta"]
 
 
-def test_what_is_not_a_name_is_refused_before_pip_is_asked():
+def test_an_invalid_name_is_rejected_before_pip_runs():
     with Sandbox() as box:
         for name in ("six @ https://example.com/x.whl", "--index-url=x", "a;b"):
             with pytest.raises(ValueError, match="invalid package name"):

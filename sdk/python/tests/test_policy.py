@@ -126,7 +126,7 @@ def test_a_hook_cannot_change_the_sandbox_that_waits_for_it() -> None:
             box.write_file("/a", "3")
 
 
-def test_events_come_once_to_a_consumer_that_goes_on() -> None:
+def test_a_consumer_that_continues_receives_each_event_once() -> None:
     with Sandbox() as box:
         list(box.events("index"))
         box.write_file("/a", "1")

@@ -31,7 +31,7 @@ def test_a_module_is_a_program_of_the_sandbox(tmp_path):
         assert box.bash("upper").exit_code == 127
 
 
-def test_what_is_not_a_module_is_refused():
+def test_an_invalid_module_is_rejected():
     with pytest.raises(SandliteError, match="cannot use the program `x`: it is not a WebAssembly module"):
         Sandbox(programs={"x": b"text"})
     with pytest.raises(SandliteError, match="it is not installed"):
@@ -73,7 +73,7 @@ def test_files_of_a_command_are_those_of_the_run():
         assert box.read_file("out/stamped") == "new!?" and not box.exists("g")
 
 
-def test_what_goes_wrong_is_an_exit_status():
+def test_an_error_is_an_exit_status():
     def broken(call: CommandCall) -> None:
         raise ValueError("no such thing")
 

@@ -57,7 +57,7 @@ def test_a_model_works_with_the_files_until_it_is_done(box):
     assert {tool.name for tool in model.requests[0].tools} >= {"glob", "grep", "read_file", "write_file", "edit_file", "run_command", "checkpoint"}
 
 
-def test_events_tell_what_happens_in_order(box):
+def test_events_are_in_order(box):
     model = ScriptedProvider([[{"type": "text", "text": "Look."}, call("run_command", command="exit 3")], "Done."])
     events = list(Runner(box, model).stream("Go"))
     assert [event.kind for event in events] == ["text", "tool_call", "tool_result", "turn", "text", "turn", "done"]

@@ -14,7 +14,7 @@ from sandlite import AsyncSandbox, BusyError, CommandError, LimitError, Sandbox,
 
 @pytest.mark.parametrize("source", ["memory", "file"])
 @pytest.mark.parametrize("target", ["memory", "file"])
-def test_a_fork_goes_every_way(source, target, tmp_path):
+def test_a_fork_works_in_every_direction(source, target, tmp_path):
     def place(name, where):
         return tmp_path / f"{name}.db" if where == "file" else None
 
@@ -344,7 +344,7 @@ def in_process(_):
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_multiprocessing_works_with_spawn_and_says_so_with_fork():
+def test_multiprocessing_works_with_spawn_and_reports_an_error_with_fork():
     with Sandbox() as box:
         assert box.bash("true").ok
     with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -93,7 +93,7 @@ def test_snapshots_and_forks(box, tmp_path):
         assert again.read_bytes("/bytes") == b"\x01"
 
 
-def test_a_closed_sandbox_says_so(box):
+def test_a_closed_sandbox_raises_a_clear_error(box):
     box.close()
     box.close()
     assert box.closed
@@ -188,7 +188,7 @@ def test_relative_paths_start_in_the_directory():
         assert box.read_file("a/b") == "ab" and box.bash("pwd", cwd="a").stdout == "/work/a\n"
 
 
-def test_the_version_is_there():
+def test_the_version_exists():
     assert sandlite.__version__
 
 

@@ -140,7 +140,7 @@ def test_searches_list_files_in_the_order_of_their_creation() -> None:
     assert shell.exec("host -p /nothing ls").exit_code == 127
 
 
-def test_a_loader_keeps_what_is_there() -> None:
+def test_a_loader_keeps_existing_files() -> None:
     vfs = VirtualFileSystem()
     vfs.write_file("/t/README", "mine")
     vfs.mkdir("/t/src")

@@ -414,6 +414,6 @@ asyncio.run(main())
     other.close()
 
 
-def test_the_names_of_the_package_are_there():
+def test_the_names_of_the_package_exist():
     for name in ("Workspace", "GitRepo", "E2BSandbox", "SandboxConnection", "SandboxConfig", "BundleStore"):
         assert hasattr(sandlite.skillfs, name), name

@@ -59,7 +59,7 @@ def test_a_run_is_json_in_json_out_and_files(skills, tmp_path):
     assert result.output is None and result.usage["fuel"] > 0 and result.duration_ms >= 1
 
 
-def test_failures_are_results_and_what_does_not_exist_raises(skills):
+def test_failures_are_results_and_missing_items_raise(skills):
     assert skills.run("double", {"n": None}).status == "failed"
     with pytest.raises(SkillError, match="command exited with code 1") as raised:
         skills.run("double", {}, check=True)
@@ -158,7 +158,7 @@ def test_langchain_s_tools_are_skillbox_s(two):
     assert typed.args["a"]["type"] == "integer"
 
 
-def test_langchain_s_tools_return_json_alone_and_the_files_as_artifact(skills):
+def test_langchain_s_tools_return_only_json_and_the_files_as_artifact(skills):
     pytest.importorskip("langchain_core")
     from sandlite.langchain import skill_tools
 

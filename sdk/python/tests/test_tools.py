@@ -46,7 +46,7 @@ def test_python_and_bash_call_functions_of_the_host():
         assert calls[1].result == 2
 
 
-def test_what_a_function_raises_is_told():
+def test_an_exception_of_a_function_is_reported():
     def broken() -> None:
         raise ValueError("no luck today")
 
@@ -140,7 +140,7 @@ def test_async_tools_run_in_the_loop_of_the_caller():
         assert box.bash("tool later '{}'").stdout == '"done"\n'
 
 
-def test_schemas_are_made_of_hints():
+def test_schemas_are_derived_from_hints():
     def everything(
         a: str,
         b: Annotated[int, "how many"],
@@ -170,7 +170,7 @@ def test_schemas_are_made_of_hints():
         schema_of(lambda *rest: None)
 
 
-def test_a_tool_can_have_a_name_and_a_schema_of_its_own():
+def test_a_tool_can_have_a_custom_name_and_schema():
     tool = Tool(lambda **given: sorted(given), name="names", description="Names.", schema={"type": "object"})
     with Sandbox(tools=[tool]) as box:
         assert box.bash("""tool names '{"b": 1, "a": 2}'""").stdout == '["a","b"]\n'

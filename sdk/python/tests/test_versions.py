@@ -43,7 +43,7 @@ def test_changes_are_reviewed_and_applied(project):
             box.changes("nobody")
 
 
-def test_who_did_what():
+def test_show_and_blame_name_the_run():
     with Sandbox() as box:
         box.bash("printf 'a\\nb\\n' > /list")
         box.checkpoint("good")

@@ -100,7 +100,7 @@ mod tests {
 
     // T-NET-06.
     #[test]
-    fn a_key_file_is_made_for_its_owner_alone_and_used_again() {
+    fn a_key_file_is_private_to_its_owner_and_used_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("key");
         let made = Key::from_file(&path).unwrap();

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 /// A run that used no fuel for this long rests: it sleeps, or waits for input.
 pub(crate) const REST: Duration = Duration::from_millis(100);
 
-/// What may run and wait.
+/// Limits for running and waiting requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Runs at a time.
@@ -43,12 +43,12 @@ struct Table {
     tenants: HashMap<String, Line>,
     /// Tenants with waiting requests, in the order of their turns.
     turns: VecDeque<String>,
-    /// When tenants that are not active any more were looked for.
+    /// The last removal of tenants that are no longer active.
     looked: Instant,
 }
 
 struct Line {
-    /// When its last run ended, or its last request came.
+    /// When its last run ended, or its last request arrived.
     used: Instant,
     running: usize,
     resting: usize,

@@ -1,4 +1,4 @@
-//! What all requests share: the catalog, the tenants' skills and sandboxes, the engine, and the queue.
+//! The state shared by all requests: the catalog, the tenants' skills and sandboxes, the engine, and the queue.
 
 #![expect(clippy::disallowed_methods, reason = "directories of tenants are made here")]
 
@@ -137,7 +137,7 @@ impl App {
         &self.0.opened
     }
 
-    /// Returns what Skillbox's routes know while the server runs.
+    /// Returns the state of Skillbox's routes.
     pub(super) fn skillbox(&self) -> &skillbox::State {
         &self.0.skillbox
     }
@@ -158,7 +158,7 @@ impl App {
         self.0.tenants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something short that reads or writes files and rows, on a thread of its own.
+    /// Runs a short function that reads or writes files and rows on a separate thread.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
@@ -167,7 +167,7 @@ impl App {
         tokio::task::spawn_blocking(move || work(&app)).await.unwrap_or_else(|_| Err(aborted()))
     }
 
-    /// Runs something in its tenant's turn, on a thread of its own. The cancel is killed when the request is dropped or the server stops.
+    /// Runs a function in its tenant's turn, on a separate thread. The cancel is killed when the request is dropped or the server stops.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -218,7 +218,7 @@ impl App {
         done
     }
 
-    /// Refuses what would begin while the server stops.
+    /// Rejects new work while the server stops.
     pub(crate) fn require_running(&self) -> Result<(), Problem> {
         if !self.0.is_stopping.load(Ordering::Relaxed) {
             return Ok(());
@@ -237,7 +237,7 @@ impl App {
         self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets runs end, kills what is left, and closes every sandbox.
+    /// Waits for runs to end, kills the remaining ones, and closes every sandbox.
     pub(super) async fn stop(&self) {
         self.0.is_stopping.store(true, Ordering::Relaxed);
         let _ = tokio::time::timeout(self.0.config.grace, self.idle()).await;
@@ -261,7 +261,7 @@ impl App {
         }
     }
 
-    /// Signs a text: what a client cannot make up.
+    /// Signs a text, so that a client cannot forge it.
     pub(crate) fn sign(&self, text: &str) -> String {
         blake3::keyed_hash(&self.0.secret, text.as_bytes()).to_hex().to_string()
     }

@@ -1,4 +1,4 @@
-//! Who asks: the key, its tenant and its role (T-NET-05, T-NET-06), how often it may ask, and what is noted of it.
+//! Authentication: the key of a request, its tenant and role (T-NET-05, T-NET-06), its rate, and the audit log of its changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ const LONGEST_PATH: usize = 512;
 /// The status of a change in the audit log whose client closed the connection before the response.
 const CLIENT_GONE: u16 = 499;
 
-/// Who asks.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) tenant: String,
@@ -37,7 +37,7 @@ pub(crate) struct Caller {
     pub(crate) view: Option<String>,
 }
 
-/// Who asked, for the line of a request in the log.
+/// The caller, for the line of a request in the log.
 #[derive(Clone, Debug)]
 pub(super) struct Who {
     pub(super) tenant: String,
@@ -45,7 +45,7 @@ pub(super) struct Who {
 }
 
 impl Caller {
-    /// Refuses what the role may not do.
+    /// Rejects operations that the role does not allow.
     pub(crate) fn require(&self, role: Role) -> Result<(), Problem> {
         if self.role >= role {
             return Ok(());
@@ -78,7 +78,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// Lets a request with a key in, as its [`Caller`]; what changes something is noted in the audit log.
+/// Admits a request with a valid key as its [`Caller`]; changes are recorded in the audit log.
 pub(super) async fn require(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let caller = match admit(&app, &request) {
         Ok(caller) => caller,
@@ -95,7 +95,7 @@ pub(super) async fn require(State(app): State<App>, mut request: Request, next: 
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
     if let Some(change) = change
-        // What cannot be noted is not acknowledged.
+        // A change that cannot be recorded is not acknowledged.
         && let Err(problem) = change.note(response.status().as_u16()).await
     {
         response = problem.into_response();

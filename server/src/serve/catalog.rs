@@ -39,7 +39,7 @@ const FILE: &str = "catalog.db";
 /// How long another process is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Pages of the log from which on SQLite copies it into the file within a commit. [`Catalog::checkpoint`] comes before.
+/// Size of the log, in pages, at which SQLite copies it into the file as part of a commit. [`Catalog::checkpoint`] usually runs earlier.
 const LONG_LOG: i64 = 20_000;
 
 /// The catalog. Clones share it.
@@ -48,7 +48,7 @@ pub(crate) struct Catalog(Arc<Connections>);
 
 struct Connections {
     writer: Mutex<Connection>,
-    /// Its own, so that those who read do not wait for commits; `None` in memory.
+    /// A separate connection, so that readers do not wait for commits; `None` in memory.
     reader: Option<Mutex<Connection>>,
     /// `None` in memory.
     path: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl Catalog {
         Ok(reader)
     }
 
-    /// Reads what is committed.
+    /// Reads committed rows.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         let reader = self.0.reader.as_ref().unwrap_or(&self.0.writer);
         work(&reader.lock().unwrap_or_else(PoisonError::into_inner))

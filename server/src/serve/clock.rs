@@ -1,4 +1,4 @@
-//! The time of day, for rows of the catalog and for what expires.
+//! The time of day, for rows of the catalog and for expiry.
 
 #![expect(clippy::disallowed_methods, reason = "keys and artifacts expire at a time of day")]
 

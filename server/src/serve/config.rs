@@ -1,4 +1,4 @@
-//! The settings of a server, each once: its name, its variables, its default and what it means.
+//! The settings of a server: name, variables, default and meaning of each.
 //!
 //! A flag wins over `SANDLITE_…`, which wins over Skillbox's `SKILLBOX_…` and OpenTelemetry's `OTEL_…`, which win over the default.
 
@@ -17,14 +17,14 @@ use crate::listener::Tls;
 /// How long a tenant keeps its share of the cores after its last run.
 const RECENT: Duration = Duration::from_secs(1);
 
-/// What a server is started with.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The directory with the catalog, keys, skills and sandboxes.
     pub data: PathBuf,
     /// The address; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Host names beside this machine's own under which the server is reached.
+    /// Host names under which the server is reached, besides this machine's own.
     pub hosts: Vec<String>,
     /// Web pages of other origins that may use the server.
     pub origins: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Config {
     pub tls_key: Option<PathBuf>,
     /// How clients reach the server, such as `https://sandlite.example`; the `Host` of each request by default.
     pub public_url: Option<String>,
-    /// What runs may use.
+    /// The preset of runs.
     pub limits: Limits,
     /// Runs at a time.
     pub concurrent: usize,
@@ -80,7 +80,7 @@ pub struct Config {
     pub audit_age: Duration,
     /// Rows of one tenant in the audit log.
     pub audit_rows_of_tenant: u64,
-    /// How often what is not kept is removed.
+    /// The interval at which expired results are removed.
     pub sweep: Duration,
     /// How long runs have to end when the server is stopped.
     pub grace: Duration,
@@ -92,7 +92,7 @@ pub struct Config {
     pub otlp: Option<Collector>,
     /// A key for the tenant `default` with the role admin, kept at the start if the catalog does not have it.
     pub first_key: Option<String>,
-    /// What must be sent as `X-Admin-Token` to the routes below `/v1/admin`, if it is set.
+    /// The token that requests below `/v1/admin` must send as `X-Admin-Token`, if set.
     pub admin_token: Option<String>,
     /// What must be sent as a bearer token to `/metrics`, if it is set.
     pub metrics_token: Option<String>,
@@ -403,7 +403,7 @@ pub static SETTINGS: &[Setting] = &[
 ];
 
 impl Setting {
-    /// Returns the variable of its own.
+    /// Returns its own variable.
     #[must_use]
     pub fn variable(&self) -> String {
         format!("SANDLITE_{}", self.name.replace('-', "_").to_ascii_uppercase())
@@ -496,7 +496,7 @@ impl Config {
         Ok(effective)
     }
 
-    /// Checks what a server is refused for at its start.
+    /// Checks the conditions under which a server refuses to start.
     ///
     /// # Errors
     ///
@@ -600,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_is_refused_for_is_refused_by_the_check() {
+    fn the_check_rejects_what_the_server_rejects() {
         let with = |change: fn(&mut Config)| {
             let mut config = Config::new("/data".into());
             change(&mut config);

@@ -29,7 +29,7 @@ const LONGEST: usize = 255;
 pub(super) const LARGEST_REQUEST: usize = 16 << 20;
 /// Largest answer that is kept.
 const LARGEST_ANSWER: usize = 1 << 20;
-/// Headers of a request that are part of what is asked for.
+/// Headers that are part of the identity of a request.
 const DECISIVE: [HeaderName; 6] =
     [CONTENT_TYPE, ACCEPT, IF_MATCH, IF_NONE_MATCH, HeaderName::from_static("prefer"), HeaderName::from_static("x-session-id")];
 /// Headers of a response that are stored.
@@ -93,7 +93,7 @@ async fn guarded(app: &App, request: Request, next: Next) -> Result<Response, Pr
         hasher.finalize().as_bytes().to_vec()
     };
     let request = Request::from_parts(parts, Body::from(body));
-    // A task of its own, which does not end with the connection.
+    // A separate task, which does not end with the connection.
     let task = tokio::spawn(carried(completed(app.clone(), caller.tenant, key, print, request, next)));
     task.await
         .unwrap_or_else(|_| Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the request was aborted")))

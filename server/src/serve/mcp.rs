@@ -79,7 +79,7 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
             if let Some(service) = services.get(&asking.view) {
                 return Ok((service.clone(), Arc::clone(&slot)));
             }
-            // What a service keeps of a view is little, and made again when it is needed.
+            // A service keeps little state of a view, and recreates it when needed.
             if services.len() >= MOST_VIEWS {
                 services.clear();
             }

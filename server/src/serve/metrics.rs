@@ -10,7 +10,7 @@ const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0, 30.
 /// Methods with counts of their own. HTTP allows any word as a method, so all others are counted together (T-NET-04).
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// What was counted. Labels are few and never made from a client's text: routes, methods, statuses, kinds.
+/// The counters. Labels are few and never come from a client's text: routes, methods, statuses, kinds.
 #[derive(Default)]
 pub(crate) struct Metrics(Mutex<Counted>);
 
@@ -55,7 +55,7 @@ impl Metrics {
         *self.counted().limits.entry(name.into()).or_default() += 1;
     }
 
-    /// Everything as text. `gauges` are values of the moment, `counters` what others have counted.
+    /// Returns all metrics as text. `gauges` are current values, `counters` the totals of other modules.
     pub(super) fn render(&self, gauges: &[(&str, &str, u64)], counters: &[(&str, &str, u64)]) -> String {
         let counted = self.counted();
         let mut text =

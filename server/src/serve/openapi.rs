@@ -1,4 +1,4 @@
-//! `GET /openapi.json` and `GET /docs`: what the server offers, from the tables that make its routes.
+//! `GET /openapi.json` and `GET /docs`: the description of the server, from the tables that define its routes.
 //!
 //! A route that is not in a table here is not documented; a route of sandboxes that is not here does not exist, for the router is made from
 //! [`SANDBOX_ROUTES`]. The actions and their schemas are those of `runtime/src/actions.rs` and `skills/src/actions.rs`.
@@ -69,7 +69,7 @@ pub(crate) struct Route {
     pub(crate) request: Body,
     /// Statuses of success, each with its body.
     pub(crate) answers: &'static [(u16, Body)],
-    /// Statuses of problems beside those that every route has.
+    /// Statuses of problems besides those of every route.
     pub(crate) problems: &'static [u16],
 }
 
@@ -102,11 +102,11 @@ pub(super) static SANDBOX_ROUTES: &[Route] = &[
         Bytes("application/vnd.sqlite3"), [(201, Json("Sandbox"))], [408, 413]),
     route!("GET" "/v1/sandboxes/{id}" "getSandbox" BOXES, "Describe a sandbox", [], Nothing, [(200, Json("Sandbox"))], [404]),
     route!("PATCH" "/v1/sandboxes/{id}" "changeSandbox" BOXES, "Change name or lifetime", [], Json("ChangeSandbox"), [(200, Json("Sandbox"))], [404, 413, 415]),
-    route!("DELETE" "/v1/sandboxes/{id}" "deleteSandbox" BOXES, "Delete a sandbox and end what runs in it", [], Nothing, [(204, Nothing)], [404]),
+    route!("DELETE" "/v1/sandboxes/{id}" "deleteSandbox" BOXES, "Delete a sandbox and end its runs", [], Nothing, [(204, Nothing)], [404]),
     route!("POST" "/v1/sandboxes/{id}/fork" "forkSandbox" BOXES, "Create an independent copy", [], Json("ForkSandbox"), [(201, Json("Sandbox"))], [404, 413, 415]),
     route!("GET" "/v1/sandboxes/{id}/export" "exportSandbox" BOXES, "Download the sandbox as one file",
         [query("history", "boolean", "Whether recorded runs are part of it; defaults to true."),
-            query("versions", "boolean", "Whether past versions are part of it, with what was deleted since; defaults to false.")], Nothing, [(200, Bytes("application/vnd.sqlite3"))], [404]),
+            query("versions", "boolean", "Whether to include past versions, which contain data deleted since; defaults to false.")], Nothing, [(200, Bytes("application/vnd.sqlite3"))], [404]),
     // The document has a path for each action instead.
     route!("POST" "/v1/sandboxes/{id}/actions/{action}" "act" "Actions", "Perform an action", [], Json("Any"), [(200, JsonOrEvents("Any")), (202, Json("Job"))], [404, 413, 415]),
     route!("GET" "/v1/sandboxes/{id}/jobs" "listJobs" "Jobs", "List the jobs of a sandbox, newest first", [LIMIT, CURSOR], Nothing, [(200, Json("Jobs"))], [404]),
@@ -205,7 +205,7 @@ pub(super) fn document() -> Value {
             described["description"] = json!(known.description());
             described["requestBody"]["content"]["application/json"]["schema"] = input;
             described["responses"]["200"]["content"]["application/json"]["schema"] = output;
-            // What models and people read; asked for with `Accept: text/plain`.
+            // The text for models and people, requested with `Accept: text/plain`.
             described["responses"]["200"]["content"]["text/plain"] = json!({ "schema": { "type": "string" } });
             if let Some(parameters) = described["parameters"].as_array_mut() {
                 parameters.retain(|parameter| parameter["name"] != "action");
@@ -222,7 +222,7 @@ pub(super) fn document() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": { "title": "Sandlite", "version": env!("CARGO_PKG_VERSION"), "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-            "description": "Sandboxes and skills over HTTP. Every request below /v1 and to /mcp needs a key; what belongs to another tenant does not exist." },
+            "description": "Sandboxes and skills over HTTP. Every request below /v1 and to /mcp needs a key; resources of other tenants do not exist." },
         "servers": [{ "url": "/" }],
         "security": [{ "key": [] }],
         "paths": paths,

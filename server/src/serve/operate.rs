@@ -1,4 +1,4 @@
-//! Routes for those who run the server: health, metrics, keys, the audit log.
+//! Routes for the operator: health, metrics, keys, the audit log.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -68,7 +68,7 @@ async fn metrics(State(app): State<App>, headers: HeaderMap) -> Result<Response,
         }
     }
     let (running, waiting) = app.admission().counts();
-    // A catalog that cannot be read is what /ready is for.
+    // `/ready` reports a catalog that cannot be read.
     let sandboxes = app.blocking(|app| Ok(app.catalog().count_all_sandboxes()?)).await.unwrap_or(0);
     let gauges = [
         ("sandlite_running", "Runs under way", running as u64),
@@ -125,7 +125,7 @@ async fn create_key(
     }
     let view = match (caller.view, body.view) {
         (Some(own), Some(asked)) if own != asked => {
-            // Otherwise the key would see what its maker does not (T-POL-08).
+            // Otherwise the key would see paths that are hidden from its creator (T-POL-08).
             return Err(Problem::forbidden(format!(
                 "this key has the view `{own}`, so its keys have no other: leave `view` out"
             )));

@@ -38,7 +38,7 @@ pub(crate) struct Problem {
     pub(crate) code: &'static str,
     /// The sentence for a person.
     pub(crate) message: String,
-    /// What else a program can use.
+    /// Further fields for programs.
     pub(crate) details: Option<Value>,
     /// Seconds after which to try again.
     pub(crate) retry_after: Option<u64>,

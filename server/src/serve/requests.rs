@@ -29,7 +29,7 @@ pub(crate) struct RequestId(pub(crate) String);
 #[derive(Clone, Debug)]
 pub(crate) struct WholePath(pub(crate) String);
 
-/// What every request passes.
+/// The layers that every request passes.
 #[derive(Clone)]
 pub(super) struct Door {
     pub(super) app: App,
@@ -123,7 +123,7 @@ impl Door {
         Ok(())
     }
 
-    // The console's own origin is the host that was asked, which is known to be ours.
+    // The console's own origin is the host of the request, which was checked.
     fn is_welcome(&self, origin: Option<&str>, host: Option<&str>) -> bool {
         let (Some(origin), Some(host)) = (origin, host) else { return false };
         let is_own = ["http://", "https://"]

@@ -33,7 +33,7 @@ pub(crate) use lifecycle::named;
 pub(crate) use opened::Opened;
 pub(super) use opened::check_view;
 
-/// How often it is looked for sandboxes whose time is over, and for idle ones.
+/// The interval at which expired and idle sandboxes are searched for.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How often the bytes of the data directory are counted, in sweeps.
 const COUNTED: u64 = 12;
@@ -61,7 +61,7 @@ pub(super) fn routes() -> Router<App> {
         .layer(axum::extract::DefaultBodyLimit::disable())
 }
 
-/// Returns what serves a row of the table.
+/// Returns the handler of a row of the table.
 fn handler(route: &Route) -> Option<MethodRouter<App>> {
     Some(match route.operation {
         "createSandbox" => post(lifecycle::create),

@@ -1,6 +1,6 @@
 //! Things of which each tenant has a bounded number at a time, counted until they are given back (T-NET-08).
 //!
-//! Knows nothing of what is counted.
+//! Independent of the resource that is counted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub(crate) struct Shares {
     counts: Arc<Mutex<HashMap<String, usize>>>,
 }
 
-/// What a tenant has, until it is dropped.
+/// A tenant's share, until it is dropped.
 pub(crate) struct Share {
     shares: Shares,
     tenant: String,

@@ -31,7 +31,7 @@ use super::app::App;
 /// Why an execution that was running when the server ended has no result.
 const INTERRUPTED: &str = "interrupted: the server was stopped";
 
-/// What is true while the server runs: executions under way, and the open sandboxes of sessions.
+/// The state of a running server: executions under way, and the open sandboxes of sessions.
 #[derive(Default)]
 pub(crate) struct State {
     live: live::Live,
@@ -77,7 +77,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/admin/scanner/config", get(admin::config).put(admin::set_config))
         .route("/admin/skills/review", get(admin::reviews))
         .route("/admin/skills/{name}/{version}/review", put(admin::review))
-        // Each route reads its body up to a size of its own.
+        // Each route has its own limit for the size of its body.
         .layer(DefaultBodyLimit::disable())
 }
 
@@ -90,7 +90,7 @@ pub(super) fn open_routes() -> Router<App> {
 pub(super) async fn expire(app: App) {
     for round in 1u64.. {
         tokio::time::sleep(app.config().sweep).await;
-        // What cannot be done now is tried again.
+        // A failed round is tried again.
         let idle = app.blocking(|app| {
             shells::expire(app);
             Ok(())
@@ -101,7 +101,7 @@ pub(super) async fn expire(app: App) {
 }
 
 impl App {
-    /// Marks what was under way when the server ended as interrupted, and removes what is not kept.
+    /// Marks executions that were under way when the server ended as interrupted, and removes expired results.
     pub(super) fn recover(&self) -> Result<(), Error> {
         self.catalog().interrupt_executions(INTERRUPTED)?;
         // The other tenants are served even if the directory of one cannot be read.

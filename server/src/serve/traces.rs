@@ -105,7 +105,7 @@ impl Traces {
         }
     }
 
-    /// Begins a span below that of the present task; outside any request, a trace of its own.
+    /// Begins a span below that of the current task; outside any request, a new trace.
     pub(super) fn begin(&self) -> Option<Span> {
         self.0.as_ref()?;
         match CURRENT.try_with(Clone::clone) {
@@ -131,7 +131,7 @@ impl Traces {
         Some((inner.sent.load(Ordering::Relaxed), inner.dropped.load(Ordering::Relaxed)))
     }
 
-    /// Sends what is left, for a short time.
+    /// Sends the remaining spans, for a short time.
     pub(super) async fn finish(&self) {
         let Some(inner) = &self.0 else { return };
         inner.ending.notify_one();

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_what_the_grammar_says() {
+    fn json_follows_the_grammar() {
         let check = |text: &[u8], expected: Result<(), &str>| {
             assert_eq!(json_text(text.to_vec()).map(drop), expected.map_err(str::to_owned), "{}", text.escape_ascii());
         };

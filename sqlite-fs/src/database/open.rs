@@ -1,4 +1,4 @@
-//! How a file is opened: what it is found to be, and what a writer prepares in it.
+//! Opening a file: detection of its kind, and the preparation by a writer.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn look_at(connection: &Connection, path: &Path) -> Result<usize, Error> {
     schema::chunk_bytes(connection)
 }
 
-/// What a writer begins with.
+/// The database that a writer starts with.
 pub(super) enum Start {
     /// A new database in memory, or a file that may be one.
     New,

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_added_later_are_there_in_forks() {
+    fn tables_that_are_added_later_exist_in_forks() {
         let origin = base(b"x");
         drop(fork(&origin));
         // Made on first use, and unknown to connections that were kept.

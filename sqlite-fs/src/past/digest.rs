@@ -52,7 +52,7 @@ pub(super) struct Kept {
 pub(super) struct Base {
     pub(super) version: Option<i64>,
     known: InoMap<Kept>,
-    /// Whether the table has those that are not in memory.
+    /// Whether the table has the digests that are not in memory.
     is_stored: bool,
 }
 

@@ -101,7 +101,7 @@ fn bytes_written_across_chunks_are_read_back() {
 }
 
 #[test]
-fn one_byte_appended_ten_thousand_times_is_there() {
+fn one_byte_appended_ten_thousand_times_is_kept() {
     let database = memory();
     let transaction = database.begin(None).unwrap();
     let ino = file(&transaction, "a", b"");

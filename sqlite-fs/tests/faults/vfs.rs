@@ -13,13 +13,13 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlit
 
 /// Calls that still succeed; negative: all of them.
 static LEFT: AtomicI64 = AtomicI64::new(-1);
-/// What the failing calls return.
+/// The result of the failing calls.
 static CODE: AtomicI64 = AtomicI64::new(0);
 /// Calls so far.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 /// The real file layer.
 static REAL: AtomicPtr<sqlite3_vfs> = AtomicPtr::new(std::ptr::null_mut());
-/// What each file has after its last sync; `None` once the power is cut.
+/// The content of each file after its last sync; `None` once the power is cut.
 static DURABLE: Mutex<Option<BTreeMap<String, Vec<u8>>>> = Mutex::new(None);
 /// The call at which the power is cut.
 static CUT_AT: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -64,7 +64,7 @@ pub fn heal() -> bool {
     LEFT.swap(-1, Ordering::SeqCst) == 0
 }
 
-/// Starts to record what is synced; the power goes at call number `cut_at` from now.
+/// Starts to record synced data; the power fails at call number `cut_at` from now.
 pub fn record(cut_at: u64) {
     *DURABLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(BTreeMap::new());
     *AFTER_CUT.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -76,7 +76,7 @@ pub fn is_cut() -> bool {
     AFTER_CUT.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// What the disk has after the cut, by path.
+/// The content of the disk after the cut, by path.
 pub fn after_cut() -> Option<BTreeMap<String, Vec<u8>>> {
     CUT_AT.store(u64::MAX, Ordering::SeqCst);
     AFTER_CUT.lock().unwrap_or_else(PoisonError::into_inner).take()

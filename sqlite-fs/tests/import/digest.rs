@@ -30,7 +30,7 @@ fn t_snap_07_a_snapshot_with_another_digest_is_refused() {
         assert!(import(&forged).is_ok(), "{change}: sound in itself");
         let Err(Error::Refused { rule: "digest", .. }) = expecting(&forged) else { panic!("{change} went unnoticed") };
     }
-    // What an export leaves out is not in its digest.
+    // Data that an export omits is not in its digest.
     let public = corpus.dir.path().join("public.db");
     database.export(&public, Export { history: false, secrets: false }).unwrap();
     let digest = database.digest(Export { history: false, secrets: false }).unwrap();

@@ -88,7 +88,7 @@ impl Model {
         Self { nodes: HashMap::from([(ROOT, root)]), holds: HashMap::new(), known: vec![ROOT] }
     }
 
-    /// Half of the choices fall on what is known to be there.
+    /// Half of the choices are existing names.
     pub fn ino(&self, choice: usize) -> u64 {
         match choice {
             0..=5 => ROOT,

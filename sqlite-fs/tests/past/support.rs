@@ -10,7 +10,7 @@ pub fn commit(database: &Database, work: impl FnOnce(&Transaction)) -> i64 {
     database.reader().unwrap().versions(None, 1).unwrap().first().map_or(-1, |version| version.number)
 }
 
-/// Writes a file in a version of its own.
+/// Writes a file in a separate version.
 pub fn write(database: &Database, path: &str, text: &str) -> i64 {
     commit(database, |transaction| transaction.fs().write(path, text).unwrap())
 }

@@ -1,4 +1,4 @@
-//! Makes hostile databases: a sound one, and what is done to it.
+//! Creates hostile databases: a valid one, and changes to it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,7 +16,7 @@ pub const NAME: &str = "x.db";
 /// Random changes of bytes.
 const MUTATIONS: u64 = 40;
 
-/// Does something to the files of a directory, beside which lies the directory `canary`.
+/// Changes the files of a directory, next to the directory `canary`.
 type Act = fn(&Path);
 
 /// A kind of lie.
@@ -41,14 +41,14 @@ pub fn lies() -> Vec<Lie> {
     rows.chain(schema).chain(bytes).chain(mutations).collect()
 }
 
-/// What every database holds before it lies.
+/// The content of every database before it is changed.
 const CONTENT: &str = "mkdir -p /home/user/a/b/c /home/user/.local/lib/python3.14/site-packages/p-1.dist-info
     cd /home/user; echo rc > /.bashrc; echo text > notes; seq 30000 > a/large; ln a/large hard; ln -s a/large soft
     echo small > a/b/c/small; mkdir /canary; echo inside > /canary/.bashrc; : > empty
     seq 20000 > changed; echo x > removed; ln -s a removed-link; mkdir before; echo y > before/inside
     printf 'Name: p\\nVersion: 1\\n' > .local/lib/python3.14/site-packages/p-1.dist-info/METADATA";
 
-/// What a second run changes, so that every table of the past has rows.
+/// The changes of a second run, so that every table of the past has rows.
 const CHANGES: &str =
     "cd /home/user; seq 3 > changed; rm removed removed-link; mv before after; echo z > after/inside; chmod 640 notes";
 
@@ -195,7 +195,7 @@ fn bomb(path: &Path, name: &str, interior: u8) {
     patch(path, |bytes| {
         let size = page_size(bytes);
         let at = |number: usize| (number - 1) * size;
-        // What was in the root goes to a new page, and eight levels stand above it.
+        // The content of the root is moved to a new page, with eight levels above it.
         let leaf = bytes[at(root)..at(root) + size].to_vec();
         let first = bytes.len() / size + 1;
         bytes.extend_from_slice(&leaf);
@@ -260,7 +260,7 @@ fn replace_by_link(path: &Path, target: &str) {
     symlink(target, path).unwrap();
 }
 
-/// What SQL cannot do.
+/// Changes that SQL cannot make.
 const BYTES: &[(&str, Act)] = &[
     ("sound", |_| {}),
     ("empty-file", |path| fs::write(path, b"").unwrap()),

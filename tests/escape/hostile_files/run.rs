@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// What a process may take.
+/// The limits of a process.
 const MEMORY: u64 = 1_200_000_000;
 const TIME: Duration = Duration::from_secs(45);
-/// What it may print and write, each: several times the largest of the databases.
+/// Maximum size of its output, and of its files: several times the largest of the databases.
 const BYTES: u64 = 512 << 20;
 
 /// A verb and its arguments.
@@ -117,7 +117,7 @@ pub const BASES: &[Verb] = &[
     verb("base-mount", &["--db", "out", "python", "--mount", "db:x.db:/m", "-c", PYTHON]),
 ];
 
-/// What must not happen.
+/// A violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bad {
     Memory,
@@ -143,7 +143,7 @@ impl fmt::Display for Bad {
     }
 }
 
-/// What a case did.
+/// The result of a case.
 pub struct Seen {
     pub bad: Option<Bad>,
     pub success: bool,
@@ -270,7 +270,7 @@ fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-// Whether there is anything that no verb makes.
+// Whether there is a file that no verb creates.
 fn has_strangers(top: &Path, work: &Path) -> bool {
     let is_known = |name: &str| {
         ["x.db", "out", "in.txt", "notes"].iter().any(|known| name.starts_with(known)) || name.starts_with(".sqlite-fs-import")

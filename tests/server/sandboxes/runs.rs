@@ -51,7 +51,7 @@ fn a_failing_command_is_a_result_and_sessions_continue() {
 }
 
 #[test]
-fn output_is_streamed_as_it_comes() {
+fn output_is_streamed_as_it_is_printed() {
     let server = Server::start(&[]);
     let id = created(&server, json!({}));
     let path = format!("/v1/sandboxes/{id}/actions/bash");
@@ -175,7 +175,7 @@ fn sleeping_runs_leave_the_cores_to_other_runs_of_their_tenant() {
 }
 
 #[test]
-fn deleting_a_sandbox_ends_what_runs_in_it_and_leaves_no_file() {
+fn deleting_a_sandbox_ends_its_runs_and_leaves_no_file() {
     let server = Server::start(&[]);
     let id = created(&server, json!({}));
     let path = format!("/v1/sandboxes/{id}");

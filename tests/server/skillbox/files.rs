@@ -21,7 +21,7 @@ fn input_files_that_no_run_has_room_for_are_not_read() {
 }
 
 #[test]
-fn a_file_has_versions_and_each_stays_what_it_was() {
+fn a_file_has_versions_and_each_stays_unchanged() {
     let server = Server::start(&[]);
     let first = upload(&server, "report.html", b"one");
     assert_eq!((&first["name"], &first["size_bytes"], &first["version"]), (&json!("report.html"), &json!(3), &json!(1)));
@@ -89,7 +89,7 @@ fn an_upload_that_is_not_a_form_or_too_large_is_refused() {
 }
 
 #[test]
-fn files_are_listed_newest_first_and_go_into_runs_and_come_out_of_them() {
+fn files_are_listed_newest_first_and_are_input_and_output_of_runs() {
     let server = Server::start(&[]);
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
     server.push(&skill("read", "1.0.0", "cat \"$SANDBOX_INPUT_DIR\"/*")).expect(201);

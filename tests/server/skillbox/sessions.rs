@@ -24,7 +24,7 @@ impl Server {
 }
 
 #[test]
-fn runs_of_a_session_find_what_earlier_ones_left() {
+fn runs_of_a_session_find_the_files_of_earlier_ones() {
     let server = Server::start(&[]);
     let script = r#"
 cat "$SANDBOX_SESSION_DIR/count" "$SANDBOX_INPUT_DIR/count" 2>/dev/null

@@ -56,7 +56,7 @@ fn a_push_that_is_not_a_skill_is_refused_by_name() {
 }
 
 #[test]
-fn other_content_under_a_version_replaces_it_for_admins_alone() {
+fn only_admins_replace_the_content_of_a_version() {
     let server = Server::start(&[]);
     let publisher = server.key_of("default", "publisher");
     server.push_as(&publisher, &skill("echo", "1.0.0", ECHO)).expect(201);

@@ -7,7 +7,7 @@ use super::{ECHO, skill};
 use crate::http::{Server, form};
 
 #[test]
-fn what_another_tenant_has_is_not_there_to_the_byte() {
+fn another_tenants_ids_look_like_missing_ones_to_the_byte() {
     let server = Server::start(&[]);
     let other = server.key_of("other", "admin");
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
@@ -135,7 +135,7 @@ fn no_route_does_anything_without_a_key_or_with_a_revoked_one() {
 }
 
 #[test]
-fn a_consumer_runs_skills_and_changes_none() {
+fn a_consumer_runs_skills_but_cannot_change_them() {
     let server = Server::start(&[]);
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
     let consumer = server.key_of("default", "consumer");

@@ -6,7 +6,7 @@ use super::{ECHO, skill};
 use crate::http::Server;
 
 #[test]
-fn a_request_without_a_valid_key_is_told_why() {
+fn a_request_without_a_valid_key_receives_the_reason() {
     let server = Server::start(&[]);
     let check = |headers: &[(&str, &str)], status: u16, text: &str| {
         let answer = server.send("GET /v1/skills", None, headers, b"");
@@ -25,7 +25,7 @@ fn a_request_without_a_valid_key_is_told_why() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_said_in_skillboxs_words() {
+fn errors_of_requests_have_skillboxs_words() {
     let server = Server::start(&[]);
     server.push(&skill("echo", "1.0.0", ECHO)).expect(201);
     let check = |line: &str, body: &str, status: u16, code: &str, text: &str| {

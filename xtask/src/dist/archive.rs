@@ -7,7 +7,7 @@ use std::io::Write as _;
 
 use crate::Fallible;
 
-/// What an archive has at a path.
+/// A node of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     /// A file.

@@ -8,7 +8,7 @@ use crate::{Fallible, guests};
 /// Where the program and its guests are installed; the program looks for guests next to itself.
 const HOME: &str = "./usr/lib/sandlite";
 
-/// What a distribution consists of.
+/// The content of a distribution.
 pub(crate) struct Content {
     /// The version.
     pub(crate) version: String,

@@ -122,7 +122,7 @@ mod tests {
         assert!(!offers_apache("(MIT OR Apache-2.0) AND Unicode-3.0"));
     }
 
-    // What `sandlite licenses` prints is what the lock file has.
+    // `sandlite licenses` prints the licenses of the crates in the lock file.
     #[test]
     fn the_list_of_licenses_is_current() {
         let current = text(&components().unwrap()).unwrap();

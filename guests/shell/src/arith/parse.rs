@@ -3,7 +3,7 @@
 use super::token::{Token, Tokens};
 use super::{ArithError, Binary, Expression, MAX_DEPTH, Node, Place, Subscript, error};
 
-/// How many operators an expression may have: bounds the depth of its tree.
+/// Maximum number of operators of an expression, which bounds the depth of its tree.
 const MAX_JOINTS: u32 = 1000;
 
 struct Parser<'a> {

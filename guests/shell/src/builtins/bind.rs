@@ -8,7 +8,7 @@ const FUNCTIONS: &str = include_str!("bindings.txt");
 /// The editor's settings with their values.
 const SETTINGS: &str = include_str!("settings.txt");
 
-/// What has been bound beyond that.
+/// Further bindings.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     /// Keys and the function they now call; no function when the keys were unbound.

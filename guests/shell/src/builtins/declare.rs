@@ -9,7 +9,7 @@ use crate::state::options::{SetOption, ShoptOption};
 use crate::state::variables::{Attributes, Value, Variable};
 use crate::syntax::Parser;
 
-/// What the options of a declaring builtin ask for.
+/// The options of a declaring builtin.
 #[derive(Debug, Default)]
 struct Wishes {
     add: Attributes,

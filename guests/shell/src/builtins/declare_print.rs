@@ -1,4 +1,4 @@
-//! How variables and functions are listed.
+//! Listing of variables and functions.
 
 use crate::expand::describe;
 use crate::quote;

@@ -173,7 +173,7 @@ pub(super) fn disown(shell: &mut Shell, args: &[String]) -> Done {
     Ok(status)
 }
 
-/// What ended a wait.
+/// The reason for the end of a wait.
 enum Waiting {
     Ended(i32),
     Interrupted(i32),

@@ -55,7 +55,7 @@ pub(super) fn kill(shell: &mut Shell, args: &[String]) -> Done {
             status = 1;
         }
     }
-    // What was sent to this very shell has arrived.
+    // A signal to this shell itself has arrived.
     if !shell.traps.commands.is_empty() {
         shell.status = status;
         shell.run_pending_traps()?;

@@ -78,7 +78,7 @@ fn apply_symbolic(mask: u32, text: &str) -> Result<u32, (char, &'static str)> {
         if who == 0 {
             who = 0o777;
         }
-        // What ends a clause too early is the comma, or the end of the text.
+        // If a clause ends too early, the unexpected character is the comma, or the end of the text.
         let end = if at < text.split(',').count() - 1 { ',' } else { '\0' };
         let operator = chars.next().unwrap_or(end);
         if !matches!(operator, '=' | '+' | '-') {

@@ -1,4 +1,4 @@
-//! What a name stands for: `type`, `command`, `builtin`, `hash`, `enable`, `alias`.
+//! The meaning of a name: `type`, `command`, `builtin`, `hash`, `enable`, `alias`.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ const KEYWORDS: &[&str] = &[
     "then", "time", "until", "while", "{", "}",
 ];
 
-/// How `type` describes what it finds.
+/// The form in which `type` describes a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `echo is a shell builtin`.

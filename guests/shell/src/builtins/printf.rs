@@ -27,7 +27,7 @@ impl Arguments<'_> {
 /// Padding up to this length is built at once, a longer one when it is written.
 const SHORT: usize = 4096;
 
-/// What is printed: bytes, and long padding between them, which takes no memory.
+/// Output: bytes, and long padding between them, which takes no memory.
 #[derive(Debug, Default)]
 struct Printed {
     bytes: Vec<u8>,
@@ -280,7 +280,7 @@ fn conversion<'f>(shell: &mut Shell, text: &'f [u8], arguments: &mut Arguments<'
             };
             if kind != b'T' {
                 shell.complain(format_args!("printf: warning: `{}': invalid time format specification", char::from(kind)));
-                // What follows the parenthesis is text like any other.
+                // The text after the parenthesis is ordinary text.
                 out.bytes.extend_from_slice(b"%(");
                 return Some(tail);
             }

@@ -7,7 +7,7 @@ use crate::bytes;
 use crate::shell::{Done, Flow, Shell};
 use crate::state::assign::{is_name, split_subscript};
 
-/// How input is taken.
+/// The way in which input is read.
 struct Input {
     fd: u32,
     delimiter: u8,
@@ -29,7 +29,7 @@ enum End {
     Interrupted,
 }
 
-/// What was read: text in which an escaped character is marked, so that it is never split.
+/// Input: text in which an escaped character is marked, so that it is never split.
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,

@@ -146,7 +146,7 @@ impl Shell {
     }
 }
 
-/// What is wrong with an expression.
+/// The error of an expression.
 enum Wrong {
     Said(String),
     Flow(Flow),
@@ -312,7 +312,7 @@ fn unary(shell: &mut Shell, operator: &str, operand: &str) -> Result<bool, Wrong
         "-R" => shell.variables.get(operand).is_some_and(|variable| variable.attributes.has(Attributes::NAMEREF)),
         "-o" => SetOption::named(operand).is_some_and(|option| shell.on(option)),
         _ => {
-            // What builtins wrote may be in the very file.
+            // Output of builtins may be in the file that is tested.
             shell.output.flush();
             file_test(operator, operand)
         }

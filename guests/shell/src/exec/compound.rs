@@ -6,7 +6,7 @@ use crate::state::assign::is_name;
 use crate::state::options::SetOption;
 use crate::state::signals::Event;
 
-/// What a loop does after its body.
+/// The next step of a loop after its body.
 enum Round {
     Next,
     Stop,

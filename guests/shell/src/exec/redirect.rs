@@ -10,12 +10,12 @@ use crate::shell::{Done, Flow, Shell};
 use crate::state::assign::split_subscript;
 use crate::state::options::{SetOption, ShoptOption};
 
-/// What fits a pipe for sure: longer here-documents go through a file.
+/// A size that always fits a pipe: longer here-documents are stored in a file.
 const PIPE_ROOM: usize = 4096;
 /// The first descriptor that `{name}>` may get.
 const VARIABLE_DESCRIPTORS: u32 = 10;
 
-/// What to put back: each descriptor with where it was saved, `None` when it was closed.
+/// Descriptors to restore: each with its saved copy, `None` if it was closed.
 #[derive(Debug, Default)]
 pub struct Saved(Vec<(u32, Option<u32>)>);
 
@@ -47,7 +47,7 @@ impl Shell {
                     return Err(flow);
                 }
                 Err(Refusal::Said(message)) => {
-                    // What was already redirected is in force: `2>file` takes the message.
+                    // Earlier redirections are in effect: `2>file` receives the message.
                     self.complain(message);
                     self.restore_redirects(saved);
                     return Ok(Err(1));

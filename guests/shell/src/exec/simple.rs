@@ -19,7 +19,7 @@ pub enum Item<'a> {
 /// The status of a builtin that was used wrongly: in POSIX mode, of a special one, the end of the shell.
 const USAGE: i32 = 2;
 
-/// What a command's name stands for.
+/// The meaning of a command's name.
 enum Found {
     Function,
     Builtin(Builtin),

@@ -62,7 +62,7 @@ impl Shell {
                     return Err(if fatal { Flow::Exit(status) } else { Flow::Discard(status) });
                 }
             };
-            // What has no line of its own is reported on the line that was read last.
+            // An error without a line is reported on the line that was read last.
             self.line = parser.last_line();
             let last = tail && is_blank(parser.rest());
             let result = if last { self.run_list_tail(&list) } else { self.run_list(&list) };

@@ -1,4 +1,4 @@
-//! What `${x…}` does with the value: defaults, removal, replacement, substrings, case.
+//! The operations of `${x…}` on a value: defaults, removal, replacement, substrings, case.
 
 use super::parameter::Expanded;
 use super::{Mode, Segment, Tilde};

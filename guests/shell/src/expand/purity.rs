@@ -1,4 +1,4 @@
-//! Which command substitutions need no copy of the shell, because bash's users could not tell.
+//! Command substitutions that need no copy of the shell, because the difference cannot be observed.
 //!
 //! A command whose expansions change nothing and that only writes output may run inside the shell; one that is an outside
 //! program may be started directly. Everything else is forked.

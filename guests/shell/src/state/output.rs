@@ -1,4 +1,4 @@
-//! What builtins write: gathered, and passed on before anyone could notice the delay.
+//! Output of builtins: buffered, and written before the delay can be observed.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub struct Output {
     waiting: Vec<u8>,
     /// Where a command substitution that runs inside the shell gathers its output; the innermost counts.
     captures: Vec<Vec<u8>>,
-    /// Standard output may refuse what is written (a full device, a closed descriptor): tell after each command.
+    /// Standard output may fail (a full device, a closed descriptor): report errors after each command.
     pub cautious: bool,
     /// The last write error that has not been reported.
     pub failure: Option<io::Error>,

@@ -14,7 +14,7 @@ const NAMES: [&str; 32] = [
 const REALTIME_FIRST: u32 = 34;
 const REALTIME_LAST: u32 = 64;
 
-/// What a trap can wait for.
+/// The events of traps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// A signal by number; 0 is the shell's end.

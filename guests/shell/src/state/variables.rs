@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::associative::Associative;
 use super::hash::NameMap;
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// Declared, never assigned, or unset in its scope.

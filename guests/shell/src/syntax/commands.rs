@@ -12,7 +12,7 @@ use super::{Parsed, Parser};
 /// Builtins whose arguments of the form `name=value` are assignments.
 const DECLARATIONS: [&str; 6] = ["alias", "declare", "export", "local", "readonly", "typeset"];
 
-/// What an argument of the form `name=…` means to the command it belongs to.
+/// The meaning of an argument of the form `name=…` for its command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arguments {
     /// Nothing special.

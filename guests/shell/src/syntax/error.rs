@@ -9,7 +9,7 @@ pub struct SyntaxError {
     pub line: u32,
     /// The text after `bash: line N: `; empty if bash prints nothing.
     pub message: String,
-    /// What bash prints as a second message, with the same beginning: the source line between `` ` `` and `'`.
+    /// The second message of bash, with the same beginning: the source line between `` ` `` and `'`.
     pub second: Option<String>,
     /// More text could have made it valid: an interactive shell reads another line.
     pub incomplete: bool,

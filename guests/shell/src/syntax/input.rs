@@ -4,7 +4,7 @@ use crate::quote;
 
 use super::{AliasUse, Parsed, Parser, SyntaxError};
 
-/// What comes next. Words are recognised here and read by `words.rs`, because how a word is read depends on where it
+/// The next token. Words are recognized here and read by `words.rs`, because how a word is read depends on where it
 /// stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {

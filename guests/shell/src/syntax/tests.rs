@@ -1,4 +1,4 @@
-//! What the parser accepts, rejects and reports, and the result of what it accepts.
+//! Accepted and rejected input of the parser, its errors, and its results.
 
 use std::io::Write;
 use std::process::{Command as Process, Stdio};

@@ -263,7 +263,7 @@ fn statement(random: &mut Random, depth: u32) -> String {
         19 => format!("{} && echo yes || echo no $?", condition(random)),
         20 => format!("{}=$( {})", name(random), block(random, depth)),
         _ if depth > 0 => simple(random),
-        // What a program's here-document assigns is lost with the process.
+        // Assignments in a program's here-document are lost with the process.
         _ => format!("read -r z <<EOF\n{} text $x ${{a[@]}}\nEOF", parameter(random, 1)),
     }
 }

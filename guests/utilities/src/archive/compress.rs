@@ -196,7 +196,7 @@ struct Options {
     recursive: bool,
     level: u32,
     suffix: String,
-    /// What an .xz file is checked by.
+    /// The integrity check of an .xz file.
     check: CheckType,
 }
 
@@ -465,7 +465,7 @@ fn decompress(options: &Options, input: &mut impl Read, output: &mut impl Write)
 fn complain(options: &Options, file: &[u8], error: &std_io::Error) {
     let file = show(file);
     let text = error.to_string();
-    // What the system refuses has nothing to do with the data.
+    // A system error does not mean that the data is invalid.
     if error.raw_os_error().is_some() {
         let reason = sys::message(error);
         return match options.format {

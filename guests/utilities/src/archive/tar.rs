@@ -118,7 +118,7 @@ struct Options {
     strip: usize,
     exclude: Vec<Vec<u8>>,
     renames: Vec<rename::Rename>,
-    /// What new members have instead of what their files have.
+    /// Attributes of new members that replace those of their files.
     owner: Option<(u32, String)>,
     group: Option<(u32, String)>,
     permissions: Option<String>,

@@ -63,7 +63,7 @@ pub fn zip(args: Vec<OsString>) -> i32 {
     }
     let mut members = match fs::read(io::path(&archive)) {
         _ if archive == b"-" => Vec::new(),
-        // What is there is not an archive: it is not overwritten.
+        // The existing file is not an archive and is not overwritten.
         Ok(bytes) => match format::read(&bytes) {
             Some(members) => members,
             None => {

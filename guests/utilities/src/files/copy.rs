@@ -27,7 +27,7 @@ pub enum Follow {
     Always,
 }
 
-/// What to do about a file that is there already.
+/// The treatment of an existing destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clobber {
     /// Overwrite it.
@@ -38,7 +38,7 @@ pub enum Clobber {
     No,
 }
 
-/// How a copy is made.
+/// Options of a copy.
 pub struct Copy {
     /// Directories too.
     pub recursive: bool,
@@ -48,9 +48,9 @@ pub struct Copy {
     pub clobber: Clobber,
     /// Only over older files.
     pub update: bool,
-    /// Remove what cannot be opened.
+    /// Remove a destination that cannot be opened.
     pub force: bool,
-    /// Remove what is there before copying.
+    /// Remove the existing destination before copying.
     pub remove_destination: bool,
     /// Permissions as they are.
     pub keep_mode: bool,
@@ -66,11 +66,11 @@ pub struct Copy {
     pub symbolic_links: bool,
     /// Metadata without content.
     pub attributes_only: bool,
-    /// Tell what is done.
+    /// Report each operation.
     pub verbose: bool,
     /// Called by `mv`: complaints say so.
     pub moving: bool,
-    /// What becomes of overwritten files.
+    /// The treatment of overwritten files.
     pub backup: Backup,
     umask: u32,
     linked: HashMap<(u64, u64), PathBuf>,

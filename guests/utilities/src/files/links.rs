@@ -92,7 +92,7 @@ pub fn confirmed(question: &str) -> bool {
     matches!(answer.first(), Some(b'y' | b'Y'))
 }
 
-/// How a file that would be overwritten is kept.
+/// The kind of backup of an overwritten file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backup {
     /// Not at all.

@@ -10,7 +10,7 @@ use crate::program::{Args, Descriptor, Outcome, Output, bytes, fail, set_failure
 use crate::quote;
 use scale::{Round, Scale, Trouble};
 
-/// What happens to a number that is none.
+/// The treatment of an invalid number.
 #[derive(Clone, Copy, PartialEq)]
 enum Invalid {
     Abort,

@@ -12,7 +12,7 @@ use crate::process::sleep::duration;
 use crate::program::{Args, Outcome, set_failure, usage, warn};
 use crate::quote;
 
-/// How often the child is looked at; short enough to be unnoticed, long enough to cost nothing.
+/// The interval at which the child is checked: short enough to be unnoticed, long enough to cost nothing.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(20);
 

@@ -43,7 +43,7 @@ pub fn tty(args: Args) -> Outcome {
     Ok(i32::from(!terminal))
 }
 
-/// Runs `uptime`: of the sandbox, as far as its clocks tell.
+/// Runs `uptime`, with the sandbox's own clocks.
 pub fn uptime(args: Args) -> Outcome {
     let spec = Spec { short: "ps", long: &[("pretty", No, 'p'), ("since", No, 's')], help: "[OPTION]..." };
     let given = options::parse(args, &spec)?;

@@ -32,7 +32,7 @@ const LONG: &[Long] = &[
 
 const SPEC: Spec = Spec { short: "+0a:d:E:e::i::I:l::L:n:oprs:txP:", long: LONG };
 
-/// What GNU allows a command's arguments by default.
+/// GNU's default limit for the size of a command's arguments.
 const MAX_CHARS: usize = 128 * 1024;
 
 struct Options {

@@ -83,7 +83,7 @@ pub fn main(args: Args) -> Outcome {
                 }
                 Ok(n) => {
                     style.put(&buffer[..n], &mut out);
-                    // What a slow writer has sent so far is shown before waiting for more.
+                    // The output of a slow writer is shown before waiting for more.
                     if n < buffer.len() {
                         out.send();
                     }

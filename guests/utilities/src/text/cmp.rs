@@ -97,7 +97,7 @@ fn compare(
     let (a, b) = (&contents[0][..contents[0].len().min(limit)], &contents[1][..contents[1].len().min(limit)]);
     let common = a.len().min(b.len());
     let mut status = 0;
-    // What is not a file could be any length.
+    // Only regular files have a known length.
     let regular = |name: &Vec<u8>| sys::stat(&io::path(name), true).is_ok_and(|stat| stat.kind() == sys::stat::S_IFREG);
     let width = if files.iter().take(2).all(regular) { common.max(1).to_string().len() } else { 19 };
     for at in 0..common {

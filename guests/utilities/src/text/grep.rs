@@ -76,7 +76,7 @@ enum Dialect {
     Perl,
 }
 
-/// What is done with a directory operand.
+/// The treatment of a directory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directories {
     Read,
@@ -84,7 +84,7 @@ enum Directories {
     Skip,
 }
 
-/// What is done with a file that is not text.
+/// The treatment of a binary file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     Message,

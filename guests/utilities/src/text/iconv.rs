@@ -98,7 +98,7 @@ const TABLES: &[&str] = &[
     "TIS-620",
 ];
 
-/// What becomes of characters that the target does not have.
+/// The treatment of characters that the target encoding does not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strange {
     Refuse,

@@ -57,7 +57,7 @@ pub struct Numbers {
     first: i64,
 }
 
-/// What the options say.
+/// The parsed options.
 pub struct Settings {
     columns: usize,
     across: bool,

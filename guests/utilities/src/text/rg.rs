@@ -35,7 +35,7 @@ const VERSION: &str = "15.2.0";
 /// Where results go, with colors or without.
 type Output = Box<dyn WriteColor>;
 
-/// What follows from the options together with what is searched and where the results go.
+/// Settings that depend on the options, the searched paths and the output.
 struct Settled {
     mode: Mode,
     patterns: Vec<String>,

@@ -33,7 +33,7 @@ const SPEC: Spec = Spec {
     help: "[OPTION]... [FILE [PREFIX]]",
 };
 
-/// How the input is cut.
+/// The way in which the input is split.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     /// Every so many lines.

@@ -239,7 +239,7 @@ struct State {
     partial: Vec<u8>,
 }
 
-/// What a byte is to `wc`: 0 other, 1 printable, 2 space, 3 line end, 4 tab, 5 carriage return or form feed.
+/// The class of a byte for `wc`: 0 other, 1 printable, 2 space, 3 line end, 4 tab, 5 carriage return or form feed.
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut byte = 33;

@@ -29,7 +29,7 @@ const NUMBERS: &[&str] = &[
 /// Statuses of a panic, an illegal instruction, an abort and a segmentation fault.
 const BROKEN: [i32; 4] = [101, 132, 134, 139];
 
-/// What a program that ran out of memory prints.
+/// The message of a program that ran out of memory.
 const EXHAUSTED: [&str; 3] = ["memory exhausted", "cannot allocate", "Cannot allocate memory"];
 
 /// Moments at which memory is refused: each of the first, then at random.
@@ -44,7 +44,7 @@ pub struct Suite {
     cases: PathBuf,
 }
 
-/// What a script did.
+/// The result of a script.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     status: Option<i32>,

@@ -24,7 +24,7 @@ const SYSTEM: [&str; 2] = ["/usr", "/opt"];
 /// Directories that are links into `/usr` on most systems.
 const JOINED: [&str; 5] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 
-/// The visible files of `/etc`: those that locate programs and libraries.
+/// The visible files of `/etc`, which locate programs and libraries.
 const ETC: [&str; 3] = ["/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf"];
 
 /// The search path for programs.

@@ -144,7 +144,7 @@ impl<R: Rows> View<R> {
         }
     }
 
-    // What is known of a node under a name, which is remembered; `None` if it is hidden.
+    // The class and state of a node under a name, which are remembered; `None` if it is hidden.
     fn known_at(&self, guard: &Guard, dir: Node, name: &str, node: Option<(Node, FileType)>) -> Result<Option<Known>, FsError> {
         let above = self.state_of(guard, dir)?;
         let mut table = guard.table();

@@ -1,4 +1,4 @@
-"""The native half; see ``_sandbox.py`` for what is public."""
+"""The native half; see ``_sandbox.py`` for the public API."""
 
 from __future__ import annotations
 

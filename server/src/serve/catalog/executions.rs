@@ -1,4 +1,4 @@
-//! Executions of skills: a row is there before the run begins, and is finished in one change.
+//! Executions of skills: a row exists before the run begins, and is completed in one change.
 
 use rusqlite::{OptionalExtension as _, Row, params};
 
@@ -56,7 +56,7 @@ pub(crate) struct ExecutionFilter {
 
 const COLUMNS: &str =
     "id, tenant, skill, version, status, input, output, logs, error, files, duration_ms, created_at, finished_at";
-/// The same without what can be long.
+/// The same without the fields that can be long.
 const SHORT: &str = "id, tenant, skill, version, status, NULL, NULL, '', error, files, duration_ms, created_at, finished_at";
 
 fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
@@ -113,7 +113,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Marks what was running when the server ended as failed; returns how many there were.
+    /// Marks executions that were running when the server ended as failed; returns their number.
     pub(crate) fn interrupt_executions(&self, error: &str) -> rusqlite::Result<usize> {
         let sql = "UPDATE execution SET status = 'failed', error = ?1, finished_at = ?2 WHERE status = 'running'";
         self.change(|transaction| transaction.execute(sql, params![error, now()]))
@@ -125,7 +125,7 @@ impl Catalog {
         self.read(|connection| connection.prepare_cached(&sql)?.query_row([tenant, id], execution).optional())
     }
 
-    /// Returns the tenant of an execution whose id comes from an address that we signed. Nothing else may ask without a tenant.
+    /// Returns the tenant of an execution whose id comes from an address that we signed, the only look-up without a tenant.
     pub(crate) fn tenant_of_signed(&self, id: &str) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT tenant FROM execution WHERE id = ?1";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())

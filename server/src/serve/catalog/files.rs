@@ -1,4 +1,4 @@
-//! Files: their rows. The bytes of each are in the tenant's directory under the file's id, and are there before the row.
+//! Files: their rows. The bytes of each are in the tenant's directory under the file's id, and are written before the row.
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 

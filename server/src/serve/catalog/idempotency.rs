@@ -19,7 +19,7 @@ pub(crate) struct KeptAnswer {
     pub(crate) body: Vec<u8>,
 }
 
-/// What is known of a key.
+/// The state of an idempotency key.
 #[derive(Debug)]
 pub(crate) enum Begun {
     /// Nothing: the request is now under way.

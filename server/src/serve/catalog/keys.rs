@@ -15,7 +15,7 @@ const PREFIX: usize = 7;
 /// How often the moment of the last use is written: not at every request.
 const USED_EVERY: i64 = 60_000;
 
-/// What a key's owner may do. Each may do all that those before it may.
+/// The rights of a key. Each role includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -61,7 +61,7 @@ pub(crate) struct Key {
     pub(crate) view: Option<String>,
 }
 
-/// A key that is to be made.
+/// A key to be created.
 #[derive(Clone, Debug)]
 pub(crate) struct NewKey {
     pub(crate) tenant: String,
@@ -92,7 +92,7 @@ pub struct KeyRow {
     pub role: String,
     /// The view, if it has one.
     pub view: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// When it was made.
     pub created_at: String,

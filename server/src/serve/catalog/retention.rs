@@ -4,7 +4,7 @@ use rusqlite::{Transaction, params};
 
 use super::Catalog;
 
-/// What a tenant may keep.
+/// Limits for the stored results of a tenant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
     /// Executions that began before this moment are removed.

@@ -1,4 +1,4 @@
-//! The sandboxes of all tenants: which there are, not what is in them.
+//! The list of all tenants' sandboxes, without their contents.
 
 use rusqlite::{OptionalExtension as _, Row, params};
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 /// The version of the tables; a file with a newer one is refused.
 const VERSION: i64 = 1;
 
-/// Creates what is missing.
+/// Creates missing tables and indexes.
 pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;

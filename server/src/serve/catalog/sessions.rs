@@ -72,7 +72,7 @@ impl Catalog {
         })
     }
 
-    /// Returns what a tenant's admin chose for the scan of new skills: `auto` or `none`.
+    /// Returns the mode that a tenant's admin chose for the scan of new skills: `auto` or `none`.
     pub(crate) fn scan_policy(&self, tenant: &str) -> rusqlite::Result<String> {
         let sql = "SELECT value FROM setting WHERE name = 'scan:' || ?1";
         let known: Option<Vec<u8>> =

@@ -1,4 +1,4 @@
-//! What each tenant has used: fuel and runs by the hour.
+//! Usage of each tenant: fuel and runs by the hour.
 
 use rusqlite::{OptionalExtension as _, params};
 
@@ -11,7 +11,7 @@ pub(crate) const HOUR: i64 = 3_600_000;
 const KEPT: i64 = 48;
 
 impl Catalog {
-    /// Adds what a run has used.
+    /// Adds the usage of a run.
     pub(crate) fn spend(&self, tenant: &str, fuel: u64) -> rusqlite::Result<()> {
         let sql = "INSERT INTO spent (tenant, hour, fuel, runs) VALUES (?1, ?2, ?3, 1)
                    ON CONFLICT DO UPDATE SET fuel = min(fuel + ?3, 4611686018427387904), runs = runs + 1";

@@ -1,4 +1,4 @@
-// What the tenant uses, and for admins its keys and the audit log.
+// Usage of the tenant, and for admins its keys and the audit log.
 
 import { h, svg, fill, head, ask, choose, bytes, count, moment, doing, note } from "./dom.js";
 import { bars } from "./runs.js";
@@ -55,7 +55,7 @@ function keyTable(client, keys, who, again) {
   const rows = keys.map((key) => {
     const state = key.revoked_at ? h("span", { class: "tag bad" }, "revoked") : key.expires_at ? h("span", { class: "quiet" }, "expires ", moment(key.expires_at)) : "";
     const revoke = doing(async () => {
-      if (!(await ask(`Revoke ${key.name || key.prefix}?`, { text: key.id === who.key ? "This is the key that you are signed in with." : "Whoever uses it is refused at once.", confirm: "Revoke", isDanger: true }))) return;
+      if (!(await ask(`Revoke ${key.name || key.prefix}?`, { text: key.id === who.key ? "This is the key that you are signed in with." : "Requests with it are refused at once.", confirm: "Revoke", isDanger: true }))) return;
       await client.revokeKey(key.id);
       note("Revoked.");
       again();

@@ -1,4 +1,4 @@
-// The console: who is signed in, which page is shown.
+// The console: the signed-in key and the page that is shown.
 
 import { Client } from "./sandlite.js";
 import { h, fill, field, reason, note } from "./dom.js";

@@ -37,7 +37,7 @@ export async function timeline({ root, box, signal }) {
     list.prepend(item);
     while (list.childElementCount > MOST_ROWS) list.lastElementChild.remove();
     rows.set(version, { changes, title });
-    // What ran is not part of a change: it is asked for once.
+    // The command is not part of a change: it is requested once.
     if (!facts) {
       box.log({ limit: 5 }, { signal }).then((newer) => {
         const found = newer.find((row) => row.version === version);
@@ -64,7 +64,7 @@ export async function timeline({ root, box, signal }) {
   } });
 }
 
-// Follows events for as long as the page is there; a connection that ends is opened again where it ended.
+// Follows events while the page is shown; a connection that ends is opened again where it ended.
 async function follow({ box, after, signal, state, each }) {
   let last = after;
   while (!signal.aborted) {

@@ -69,7 +69,7 @@ impl Known {
         of_both!(self, action => (action.output)())
     }
 
-    /// Returns whether it may need room on the disk. What frees some must work for a tenant that has none.
+    /// Returns whether it may need disk space. Actions that free space must work for a tenant without any.
     pub(crate) fn may_store(self) -> bool {
         self.takes_turns() && !self.frees()
     }
@@ -109,7 +109,7 @@ enum Work {
     OnSkills(Prepared<skills::actions::Context>),
 }
 
-/// An action that is about to be done: everything that can be refused before was checked.
+/// An action that is ready to run: everything that can be rejected beforehand was checked.
 struct Task {
     known: Known,
     work: Work,

@@ -1,4 +1,4 @@
-//! `GET /v1/sandboxes/{id}/events`: what each version changed, as a page or as a stream that continues.
+//! `GET /v1/sandboxes/{id}/events`: the changes of each version, as a page or as a continuing stream.
 
 use std::time::Duration;
 
@@ -121,7 +121,7 @@ async fn pass_on(sender: &mpsc::Sender<Bytes>, events: Vec<Bytes>, patience: Dur
     true
 }
 
-// The id stands with the last event of its version: who comes back in between sees all of that version again.
+// Only the last event of a version has the id: a client that reconnects earlier receives all of that version again.
 fn events(page: &runtime::EventPage) -> Vec<Bytes> {
     let next = page.events.iter().skip(1).map(|event| Some(event.version)).chain([None]);
     let pairs = page.events.iter().zip(next);

@@ -65,7 +65,7 @@ fn lists(tags: &str, version: &str) -> bool {
     tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == "*" || tag.trim_matches('"') == version)
 }
 
-/// Returns the bytes that a `Range` asks for: `Ok(None)` is all of them, `Err` is none that exist.
+/// Returns the bytes that a `Range` selects: `Ok(None)` is all of them, `Err` means that none of them exist.
 fn range(asked: &str, size: u64) -> Result<Option<(u64, u64)>, ()> {
     let Some(spec) = asked.strip_prefix("bytes=").filter(|spec| !spec.contains(',')) else { return Ok(None) };
     let Some((first, last)) = spec.trim().split_once('-') else { return Ok(None) };
@@ -102,7 +102,7 @@ pub(super) fn as_download(response: &mut Response, path: &str, content_type: &'s
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
 }
 
-/// What a client receives of a file before its bytes.
+/// The metadata that a client receives before a file's bytes.
 struct Described {
     version: String,
     size: u64,
@@ -195,7 +195,7 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// A sink that keeps a part of what is written.
+/// A sink that keeps a part of the written bytes.
 struct Window<'a> {
     skip: u64,
     left: u64,
@@ -268,7 +268,7 @@ impl Download {
     }
 }
 
-/// What a request expects of the file that is there.
+/// The condition of a request on the existing file.
 #[derive(Debug, PartialEq, Eq)]
 enum Expected {
     Anything,
@@ -301,7 +301,7 @@ fn expected(headers: &HeaderMap) -> Result<Expected, Problem> {
         (Some(_), Some(_)) => Err(Problem::bad_request("choose `If-Match` or `If-None-Match`")),
         (None, Some(tag)) if tag == "*" => Ok(Expected::Nothing),
         (Some(tag), None) if tag == "*" => Ok(Expected::Something),
-        // A weak tag does not promise the same bytes, which is what is asked for here.
+        // A weak tag does not promise the same bytes, which `If-Match` requires.
         (Some(_), None) => {
             Ok(Expected::OneOf(listed(IF_MATCH)?.into_iter().filter(|(is_weak, _)| !is_weak).map(|(_, tag)| tag).collect()))
         }
@@ -372,7 +372,7 @@ pub(super) async fn write(
         };
         let is_new = written.map_err(precondition)?;
         slot.touch();
-        // Others write only in their turn: this is what was written.
+        // Other writers wait for their turn: these are the written bytes.
         Ok((is_new, files.version(&path)?))
     });
     let (is_new, version) = written.await?;

@@ -1,4 +1,4 @@
-//! What comes with a request: names in its path, its query, its body; everything bounded, and every refusal a [`Problem`] (T-NET-04).
+//! The input of a request: names in its path, its query, its body. Everything is bounded, and every rejection is a [`Problem`] (T-NET-04).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -82,7 +82,7 @@ pub(crate) async fn bytes(headers: &HeaderMap, body: Body, most: usize) -> Resul
     }
 }
 
-/// Reads a body of JSON. Another content type is what a page can send without asking first (T-NET-01).
+/// Reads a body of JSON. A web page can send other content types without a preflight request (T-NET-01).
 pub(crate) async fn json<T: DeserializeOwned>(app: &App, headers: &HeaderMap, body: Body) -> Result<T, Problem> {
     let bytes = bytes(headers, body, LARGEST.min(app.config().body_bytes)).await?;
     let kind = only(headers, &CONTENT_TYPE).unwrap_or_default();
@@ -107,7 +107,7 @@ fn invalid(error: &serde_json::Error) -> Problem {
     Problem::bad_request(runtime::actions::shortened(format!("invalid body: {error}"), 500))
 }
 
-/// A body that is there to its last byte: in memory, or in a file without a name.
+/// A complete body: in memory, or in an unnamed file.
 #[derive(Clone, Debug)]
 pub(crate) enum Spooled {
     Memory(Bytes),
@@ -155,7 +155,7 @@ impl Read for Part {
     }
 }
 
-/// Reads a body of any size that is allowed; what is large goes to a file of the tenant, not to memory.
+/// Reads a body of any allowed size; a large one is stored in a file of the tenant instead of memory.
 pub(crate) async fn spool(app: &App, tenant: &str, headers: &HeaderMap, body: Body, most: u64) -> Result<Spooled, Problem> {
     let length = announced(headers);
     if length.is_some_and(|length| length > most) {

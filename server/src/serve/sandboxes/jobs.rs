@@ -139,12 +139,12 @@ impl Job {
         self.ended().as_ref().is_some_and(|ended| ended.at < at)
     }
 
-    // What a view was shown is for that view.
+    // The result of a view is visible only to that view.
     fn is_of(&self, caller: &Caller) -> bool {
         self.tenant == caller.tenant && self.view == caller.view
     }
 
-    /// Keeps what became of it.
+    /// Stores its outcome.
     pub(super) fn end(&self, done: Result<Value, Problem>) {
         let result = done.map_err(|problem| problem.body());
         *self.ended() = Some(Ended { at: now(), was_cancelled: self.cancel.is_killed(), result });

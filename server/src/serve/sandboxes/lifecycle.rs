@@ -46,7 +46,7 @@ struct Base64 {
     base64: String,
 }
 
-/// What a new sandbox is to be.
+/// The settings of a new sandbox.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "an object")]
 struct Create {
@@ -184,7 +184,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, headers: Head
                 let base = file(app, &row.tenant, &other.id)?;
                 add(app, &row, |path| {
                     let sandbox = opened::builder(app, &row)?.database(path).base(base).open()?;
-                    // What is hidden below stays hidden above.
+                    // Paths that are hidden in the base stay hidden.
                     if let Some(policy) = source.policy() {
                         sandbox.set_policy(Some(policy))?;
                     }
@@ -203,7 +203,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, headers: Head
     .await
 }
 
-/// Returns what is about the whole sandbox is refused to who does not see all of it.
+/// Rejects operations on the whole sandbox for a view that does not see all of it.
 pub(super) fn in_part(error: runtime::Error) -> Problem {
     match error.kind() {
         runtime::ErrorKind::Invalid => Problem::forbidden(error.to_string()),
@@ -225,7 +225,7 @@ pub(crate) fn named(app: &App, caller: &Caller, name: &str) -> Result<SandboxRow
     }
 }
 
-// A copy with the limits of its own row: what the source holds must fit them.
+// A copy with the limits of its own row: the content of the source must fit them.
 fn copy(
     app: &App,
     row: &SandboxRow,
@@ -286,7 +286,7 @@ pub(super) async fn show(State(app): State<App>, caller: Caller, names: Names) -
     .await
 }
 
-/// What is to change: absent is not the same as null.
+/// The requested changes: an absent field is unchanged, `null` clears it.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "an object")]
 struct Change {
@@ -366,7 +366,7 @@ pub(super) async fn delete(State(app): State<App>, caller: Caller, names: Names)
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Removes a sandbox: its row, what runs in it, its files. Returns `false` if it was already removed.
+/// Removes a sandbox: its row, its runs, its files. Returns `false` if it was already removed.
 pub(super) async fn remove(app: &App, row: SandboxRow) -> Result<bool, Problem> {
     let (tenant, id) = (row.tenant.clone(), row.id.clone());
     let (above, was_there) = app.blocking(move |app| Ok(app.catalog().remove_sandbox(&tenant, &id)?)).await?;

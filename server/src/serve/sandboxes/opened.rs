@@ -41,14 +41,14 @@ const MOST_STREAMS_OF_TENANT: usize = 128;
 const MOST_WAITING: usize = 256;
 /// How long requests in a sandbox that is removed have to end.
 const LAST_WORDS: Duration = Duration::from_secs(30);
-/// How often it is looked whether they have.
+/// The interval at which this is checked.
 const LOOK: Duration = Duration::from_millis(5);
 /// The age at which a file without a row is an orphan: files of sandboxes under construction are younger.
 const ORPHAN: Duration = Duration::from_secs(3600);
-/// What SQLite and the runtime keep beside a database.
+/// Suffixes of the files that SQLite and the runtime keep next to a database.
 const BESIDE: [&str; 5] = ["", "-journal", "-wal", "-shm", "-running"];
 
-/// The sandboxes that are held open, and what belongs to them.
+/// The open sandboxes and their state.
 pub(crate) struct Opened {
     most: usize,
     /// When this server began, in milliseconds since 1970.
@@ -154,7 +154,7 @@ impl Opened {
         }
     }
 
-    /// Returns a caller's row alone, for what does not look into the sandbox.
+    /// Returns only the row, for operations that do not open the sandbox.
     pub(super) fn row(app: &App, caller: &Caller, id: &str) -> Result<SandboxRow, Problem> {
         app.catalog().sandbox(&caller.tenant, id)?.ok_or_else(|| Problem::not_found("sandbox"))
     }
@@ -304,12 +304,12 @@ impl Slot {
         Noted { slot: Arc::clone(self), number }
     }
 
-    /// Says that something may have changed.
+    /// Announces that something may have changed.
     pub(crate) fn touch(&self) {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Hears when something may have changed.
+    /// Returns a receiver that is notified when something may have changed.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
@@ -326,7 +326,7 @@ pub(super) fn file(app: &App, tenant: &str, id: &str) -> Result<PathBuf, Problem
     Ok(app.tenant(tenant)?.directory("sandboxes")?.join(format!("{id}.db")))
 }
 
-/// Returns what a sandbox of a preset may use on this server.
+/// Returns the limits of a sandbox with this preset on this server.
 pub(super) fn limits(app: &App, preset: &str) -> Result<runtime::Limits, Problem> {
     let preset: Preset =
         preset.parse().map_err(|_| Problem::bad_request("invalid `preset`: expected strict, normal or permissive"))?;
@@ -369,7 +369,7 @@ pub(super) fn size(database: &Path) -> u64 {
     ["", "-wal"].iter().map(length).sum()
 }
 
-/// Removes a sandbox's file and what is beside it.
+/// Removes a sandbox's file and the files next to it.
 #[expect(clippy::disallowed_methods, reason = "the server's own files")]
 pub(super) fn remove(database: &Path) -> std::io::Result<()> {
     for suffix in BESIDE {

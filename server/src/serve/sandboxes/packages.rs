@@ -43,7 +43,7 @@ pub(super) async fn install(
         let sandbox = slot.open(app, &row, &caller)?;
         let installed = sandbox.packages().install_files(&[(names.get("package"), bytes)]);
         let installed = installed.map_err(|(_, error)| match error.kind() {
-            // What is wrong with a wheel is the client's matter.
+            // An invalid wheel is an error of the client.
             ErrorKind::Invalid => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_package", error.to_string()),
             _ => error.into(),
         })?;

@@ -74,7 +74,7 @@ impl App {
         self.opened().stored.1.store(size_below(&self.config().data), Ordering::Relaxed);
     }
 
-    /// Counts the bytes of a tenant anew when they are asked for: something large was stored.
+    /// Counts the bytes of a tenant again at the next query, because something large was stored.
     pub(crate) fn stored_more(&self, tenant: &str) {
         self.opened().stored.forget(tenant);
     }

@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 255;
 /// Largest extended header.
 const LARGEST_HEADER: u64 = 64 << 10;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A file whose content is at this offset of the archive.
@@ -271,7 +271,7 @@ impl Long {
                     rest = after;
                 }
             }
-            // What counts for all entries is about owners and times.
+            // Other headers, such as global ones, only have owners and times.
             _ => {}
         }
         Ok(())
@@ -348,7 +348,7 @@ mod tests {
 
     // T-NET-07.
     #[test]
-    fn what_leads_out_is_refused() {
+    fn paths_that_lead_out_are_rejected() {
         let check = |entry: Entry, part: &str| {
             let refused = read(&archive(&[(entry, b"")])).unwrap_err();
             assert!(refused.contains(part), "{refused}");

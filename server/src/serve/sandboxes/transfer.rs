@@ -99,7 +99,7 @@ pub(super) async fn import(
     .await
 }
 
-// What is wrong with a file that a client sends is the client's matter.
+// An invalid file is an error of the client that sent it.
 fn refused(error: runtime::Error) -> Problem {
     use runtime::ErrorKind as Kind;
     match error.kind() {

@@ -147,7 +147,7 @@ fn read(sandbox: &Sandbox, top: &str, entries: Vec<Entry>, archive: &Spooled) ->
     Ok(())
 }
 
-// Refuses what cannot be written, and returns the names that links of the archive take over.
+// Rejects entries that cannot be written, and returns the names that links of the archive replace.
 fn checked(
     sandbox: &Sandbox,
     files: &BTreeSet<&str>,
@@ -178,7 +178,7 @@ fn checked(
     Ok(replaced)
 }
 
-// What has this name already.
+// The existing node of this name.
 fn existing(sandbox: &Sandbox, path: &str) -> Result<Option<FileType>, Problem> {
     match sandbox.fs().symlink_metadata(path) {
         Ok(stat) => Ok(Some(stat.file_type())),

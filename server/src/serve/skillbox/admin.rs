@@ -1,4 +1,4 @@
-//! `/v1/admin`: what Skillbox's back office asks for, as far as it exists here. Skills are available at once, so nothing waits for review.
+//! `/v1/admin`: the requests of Skillbox's back office, as far as they apply here. Skills are available at once, so nothing waits for review.
 
 use axum::Json;
 use axum::extract::{Request, State};

@@ -90,7 +90,7 @@ pub(super) async fn download(
         Ok((app.tenant(&tenant)?, app.catalog().artifacts(&tenant, &id)?))
     });
     let (tenant, rows) = found.await?;
-    // Who has the address is known, as who has a key is.
+    // The tenant of a signed address has a share of the connections, like that of a key.
     if place.is_some_and(|Extension(place)| !place.admit(&tenant.name)) {
         return Err(Problem::limited("too many connections at a time", 1));
     }

@@ -37,7 +37,7 @@ pub(super) async fn bytes(body: Body, most: usize) -> Result<Bytes, Problem> {
     bytes_within(body, most, PIECE_TIME).await
 }
 
-// Each piece has a time of its own: a large body may take long, one that stops may not (T-NET-04).
+// Each piece has its own time limit: a large body may take long, one that stops may not (T-NET-04).
 async fn bytes_within(body: Body, most: usize, time: Duration) -> Result<Bytes, Problem> {
     let mut body = Limited::new(body, most);
     let mut whole = BytesMut::new();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_compact_and_keeps_what_is_given() {
+    fn an_object_is_compact_and_keeps_its_fields() {
         let object = Object::new().with("a", &"x\"y").raw("b", "1.50").with_some("c", None::<&u8>).with("d", &None::<u8>);
         assert_eq!(object.finish(), r#"{"a":"x\"y","b":1.50,"d":null}"#);
         assert_eq!(Object::new().finish(), "{}");

@@ -1,4 +1,4 @@
-//! `/v1/executions/{id}/events`: what a run prints while it runs, then its result, as server-sent events.
+//! `/v1/executions/{id}/events`: the output of a run while it runs, then its result, as server-sent events.
 
 use std::time::{Duration, Instant};
 
@@ -23,11 +23,11 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often the key is looked up while a run prints nothing.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What is sent next.
+/// The next event.
 enum Next {
-    /// What the run prints, as it comes.
+    /// Output of the run, as it is printed.
     Printed(Reader),
-    /// What it printed, for it has ended.
+    /// The remaining output of a run that has ended.
     Logs(String),
     /// Its result.
     Result,

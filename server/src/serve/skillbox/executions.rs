@@ -1,4 +1,4 @@
-//! `/v1/executions`: runs of skills, waited for or not, with what they left.
+//! `/v1/executions`: runs of skills, awaited or in the background, with their results.
 
 use std::collections::BTreeMap;
 use std::future::Future as _;
@@ -34,7 +34,7 @@ const CANCELLED: &str = "execution was cancelled";
 /// Most input files of a run.
 const MOST_FILES: usize = 1000;
 
-/// What a client asks for; the input is taken from the text, so that its numbers stay as they were written.
+/// The request of a client; the input is copied as text, so that its numbers stay as written.
 #[derive(Deserialize)]
 struct Asked {
     skill: Option<String>,
@@ -62,7 +62,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, request: Requ
     let tenant = caller.tenant.clone();
     let order = app.blocking(move |app| Order::new(app, &tenant, asked, &bytes)).await?;
     if is_async {
-        // A task of its own: an execution that was noted begins, even if its client disconnects meanwhile.
+        // A separate task: a recorded execution begins, even if its client disconnects meanwhile.
         let begun = tokio::spawn(carried(begin(app, order))).await;
         return begun.unwrap_or_else(|_| {
             Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the request was aborted"))
@@ -125,7 +125,7 @@ async fn begin(app: App, order: Order) -> Result<Response, Problem> {
 }
 
 impl Order {
-    // Checks what was asked for; `latest` is what is active now.
+    // Checks the requested version; `latest` is the active one.
     fn new(app: &App, tenant: &str, asked: Asked, body: &[u8]) -> Result<Self, Problem> {
         let skill = asked.skill.filter(|skill| !skill.is_empty()).ok_or_else(|| Problem::bad_request("'skill' is required"))?;
         require_name(&skill)?;
@@ -158,7 +158,7 @@ impl Order {
         Ok(Self { tenant, new, env, input_files })
     }
 
-    // Runs the skill and finishes its row, whatever becomes of it.
+    // Runs the skill and finishes its row, whatever its result.
     fn perform(self, app: &App, running: &Arc<Running>) -> (String, Finished) {
         running.begin();
         let (id, tenant) = (self.new.id.clone(), Arc::clone(&self.tenant));
@@ -376,7 +376,7 @@ pub(super) async fn list(
         Some(after) => after,
         None => None,
     };
-    // One more than asked for: if it is there, there is a next page.
+    // One more than requested: if it exists, there is a next page.
     let filter = ExecutionFilter { skill: query.skill, status: query.status, after, limit: limit + 1 };
     let mut rows = app.blocking(move |app| Ok(app.catalog().executions(&caller.tenant, &filter)?)).await?;
     let has_more = i64::try_from(rows.len()).unwrap_or(i64::MAX) > limit;

@@ -1,4 +1,4 @@
-//! Executions under way: what they have printed so far, and how they are cancelled.
+//! Executions under way: their output so far, and their cancellation.
 //!
 //! Readers follow at their own pace: each has a place in one bounded text, and none can hold up the run.
 
@@ -68,7 +68,7 @@ impl Running {
         !self.has_begun.load(Ordering::Relaxed)
     }
 
-    /// Adds what it printed.
+    /// Adds output.
     pub(super) fn print(&self, bytes: &[u8]) {
         let length = {
             let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ impl Running {
     }
 }
 
-/// Reads what an execution prints.
+/// Reads the output of an execution.
 pub(super) struct Reader {
     running: Arc<Running>,
     changed: watch::Receiver<usize>,
@@ -111,7 +111,7 @@ impl Reader {
         }
     }
 
-    // The text that is new, without a character of which only a part is there.
+    // The new text, without an incomplete character at its end.
     fn take(&mut self, has_ended: bool) -> Option<String> {
         let printed = self.running.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let new = printed.get(self.at..).unwrap_or_default();

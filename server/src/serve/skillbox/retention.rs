@@ -14,7 +14,7 @@ const SETTLED: Duration = Duration::from_secs(3600);
 /// Sweeps after which the bytes are compared with the rows again.
 const RARELY: u64 = 120;
 
-/// Removes what is older or more than the settings allow. The first round is before any request.
+/// Removes results that exceed the age or number in the settings. The first round is before any request.
 pub(super) fn sweep(app: &App, round: u64) -> Result<(), Problem> {
     let config = app.config();
     let ago = |age: Duration| now().saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));

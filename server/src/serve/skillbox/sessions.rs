@@ -73,7 +73,7 @@ pub(super) fn keep(app: &App, tenant: &Tenant, session: &str, files: Vec<(String
     Ok(())
 }
 
-/// The files of a session; none of one that does not exist yet.
+/// The files of a session; none if the session does not exist yet.
 pub(super) async fn list(
     State(app): State<App>,
     caller: Caller,

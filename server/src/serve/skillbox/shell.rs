@@ -126,7 +126,7 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
     })))
 }
 
-// The same as `with_sandbox` for what stores this many bytes.
+// The same as `with_sandbox` for an operation that stores this many bytes.
 async fn with_room<T: Send + 'static>(
     app: &App,
     caller: Caller,

@@ -18,11 +18,11 @@ use crate::serve::problem::Problem;
 
 /// The directory that a session's commands start in, and whose files are the session's.
 pub(super) const ROOT: &str = "/sandbox/session";
-/// Directories that are there from the beginning.
+/// Directories that exist from the beginning.
 const DIRECTORIES: [&str; 3] = [ROOT, "/sandbox/session/skills", "/sandbox/session/outputs"];
 /// The directory of a tenant that holds the databases.
 const DIRECTORY: &str = "sessions";
-/// What SQLite and the runtime keep beside a database.
+/// Suffixes of the files that SQLite and the runtime keep next to a database.
 const BESIDE: [&str; 5] = ["", "-wal", "-shm", "-journal", "-running"];
 /// Largest file that is kept in a session.
 const MOST_BYTES: u64 = 100 << 20;
@@ -245,7 +245,7 @@ pub(super) fn expire(app: &App) {
     }
 }
 
-/// The same for those that were not opened since the server started: their rows tell when they were used.
+/// The same for those that were not opened since the server started: their rows have the time of the last use.
 pub(super) fn expire_unopened(app: &App) -> Result<(), Problem> {
     let idle = i64::try_from(app.config().session_idle.as_millis()).unwrap_or(i64::MAX);
     let since = now().saturating_sub(idle);

@@ -29,7 +29,7 @@ const TIERS: u8 = 2;
 /// How the text of a rejection by the scan begins, as in Skillbox.
 const UPLOAD_REJECTED: &str = "upload rejected by security scan";
 
-/// What became of a push, and its status: 201 for a new version, 200 for one that was there.
+/// The result of a push, and its status: 201 for a new version, 200 for an existing one.
 type Answer = Result<(StatusCode, Json<Value>), Problem>;
 
 // The zip file of a request: raw, or the field `file` of a form.
@@ -76,7 +76,7 @@ pub(super) fn refused(error: Error) -> Problem {
     }
 }
 
-// What blocks a skill, if something does: a built-in pattern, or one of the tenant's own.
+// The pattern that blocks a skill, if any: a built-in one, or one of the tenant.
 fn scanned(app: &App, tenant: &str, package: &Package) -> Result<(), Problem> {
     let findings: Vec<Finding> =
         ::skills::scan(package.files()).into_iter().filter(|finding| finding.severity == Severity::Error).collect();
@@ -310,7 +310,7 @@ pub(super) async fn show(
                 fields.insert(name.to_owned(), Value::String(text));
             }
         }
-        // Ours: what a form is made from.
+        // Not part of Skillbox: the schema of the form in the console.
         if let (Some(schema), Some(fields)) = (&manifest.input_schema, shown.as_object_mut()) {
             fields.insert("input_schema".to_owned(), schema.clone());
         }

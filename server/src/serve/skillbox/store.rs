@@ -19,7 +19,7 @@ const DIRECTORY: &str = "files";
 /// When a client that has no room may look again, in seconds.
 const LATER: u64 = 60;
 
-/// Stores what `write` writes under an id that is new; returns the number of bytes.
+/// Stores the output of `write` under a new id; returns the number of bytes.
 pub(super) fn store<E>(tenant: &Tenant, id: &str, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<i64, Problem>
 where
     Problem: From<E>,

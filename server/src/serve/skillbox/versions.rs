@@ -1,4 +1,4 @@
-//! Versions of a skill: their files, what differs between them, which one is active, and edits, each of which is a new version.
+//! Versions of a skill: their files, their differences, the active one, and edits, each of which creates a version.
 
 use ::skills::{File, FileStatus, LineKind, Package, Severity, VersionRow};
 use axum::Json;
@@ -236,7 +236,7 @@ pub(super) struct Range {
     to: Option<String>,
 }
 
-/// What differs: from the active version if none is named, and from nothing if that is the one.
+/// Returns the differences from the active version if none is named, or from an empty one if the version itself is active.
 pub(super) async fn diff(
     State(app): State<App>,
     caller: Caller,
@@ -319,7 +319,7 @@ pub(super) async fn activate(
     let Active { version } = body::json(request.into_body(), 1 << 16).await?;
     match version.as_str() {
         "" => return Err(Problem::bad_request("invalid request body: version is required")),
-        // What is active cannot be made active by that name.
+        // `latest` is the active version already.
         "latest" => return Err(no_version(&name, &version)),
         version => require_version(version)?,
     }

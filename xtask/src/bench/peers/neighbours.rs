@@ -13,7 +13,7 @@ pub(super) const NONE: &str = "none";
 pub(super) struct Neighbour {
     pub(super) name: &'static str,
     pub(super) language: &'static str,
-    /// How it isolates the code from the machine.
+    /// Its method of isolation.
     pub(super) isolation: &'static str,
     /// The program and its arguments; the code is appended as the last one.
     pub(super) command: Vec<String>,

@@ -11,7 +11,7 @@ pub enum Form {
     Old,
 }
 
-/// What stands for the end.
+/// The name of the end marker.
 const TRAILER: &[u8] = b"TRAILER!!!";
 
 /// A member: a file with a name.

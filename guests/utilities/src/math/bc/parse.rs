@@ -68,7 +68,7 @@ const OPS: &[&str] = &[
 pub(super) enum Lexed {
     /// A string or comment is still open: more text may close it.
     Open,
-    /// What no token begins with.
+    /// A character that cannot begin a token.
     Illegal(char),
 }
 

@@ -10,7 +10,7 @@ use crate::io::{Input, Out};
 use crate::lines::Lines;
 use crate::math::bc::number::Number;
 
-/// What stands on the stack.
+/// A value on the stack.
 #[derive(Clone, Debug)]
 enum Item {
     Number(Number),

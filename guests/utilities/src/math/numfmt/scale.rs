@@ -58,7 +58,7 @@ pub struct Value {
 pub enum Trouble {
     Number,
     Suffix,
-    /// What stands behind a number with its letter, from this byte on.
+    /// The text after a number and its letter, from this byte on.
     Tail(usize),
     Rejected,
     MissingI,

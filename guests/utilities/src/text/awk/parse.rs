@@ -22,7 +22,7 @@ pub(super) struct Parser {
     pub(super) scope: Option<usize>,
     /// Whether `>` redirects here instead of comparing.
     pub(super) no_gt: bool,
-    /// What is used as an array, by function.
+    /// Names that are used as arrays, by function.
     pub(super) arrays: HashSet<(Option<usize>, Var)>,
     /// Plain names passed to functions: where, what, to which, as which argument.
     pub(super) passed: Vec<(Option<usize>, Var, usize, usize)>,

@@ -7,7 +7,7 @@ use super::value::{Text, Value};
 use crate::io::{BLOCK, read_some};
 use posix_regex::Regex;
 
-/// What ends a record.
+/// The separator of records.
 #[derive(Clone, Debug)]
 pub(super) enum Separator {
     Byte(u8),

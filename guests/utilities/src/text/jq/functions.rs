@@ -10,7 +10,7 @@ use super::print;
 use super::value::{Json, Object, sorted_keys};
 use super::{dates, formats, json, math, modules, regex};
 
-/// What a filter reaches outside of its values.
+/// The environment of a filter.
 pub(super) struct Host<'a> {
     pub inputs: &'a mut Inputs,
     /// Set by `halt` and `halt_error`: the status, and what is printed.

@@ -7,7 +7,7 @@ use crate::io::{self, Input, show};
 /// Longest piece that is read at once, that of jq.
 const PIECE: usize = 4095;
 
-/// How inputs become values.
+/// The inputs of a program, parsed one by one.
 pub(super) struct Inputs {
     files: std::vec::IntoIter<Vec<u8>>,
     open: Option<Input>,

@@ -14,7 +14,7 @@ use super::value::{Json, List};
 #[derive(Debug)]
 struct Raised {
     value: Json,
-    /// How many `try` it has left behind, which must not catch it.
+    /// The number of `try` expressions that it has left, which must not catch it.
     passed: u32,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Machine<'p> {
     started: bool,
 }
 
-/// What a step leads to.
+/// The result of a step.
 enum Next {
     On,
     To(usize),

@@ -26,7 +26,7 @@ pub(super) struct Sources {
     pub texts: Vec<(String, String)>,
     pub modules: Vec<Loaded>,
     pub paths: Vec<PathBuf>,
-    /// Where modules are looked for by default.
+    /// The directories that are searched for modules by default.
     pub search: Vec<String>,
 }
 

@@ -116,7 +116,7 @@ pub(super) enum Flag {
     Nothing,
 }
 
-/// What a flag is given.
+/// The argument of a flag.
 #[derive(Debug)]
 pub(super) enum Given {
     /// The flag itself, which takes no value.

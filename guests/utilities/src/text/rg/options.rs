@@ -1,4 +1,4 @@
-//! What the flags of `rg` ask for.
+//! The options of `rg`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(super) enum Special {
     Pcre2Version,
 }
 
-/// What is done.
+/// The mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     #[default]

@@ -34,7 +34,7 @@ enum Printer {
     Json(JSON<Output>),
 }
 
-/// What a search found.
+/// The result of a search.
 pub(super) struct Found {
     pub matched: bool,
     pub stats: Option<Stats>,

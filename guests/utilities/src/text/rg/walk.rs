@@ -1,6 +1,6 @@
-//! Which files `rg` looks at: a walk over directories in the order of names.
+//! The files that `rg` searches: a walk over directories in the order of names.
 //!
-//! What is hidden or ignored is for the `ignore` crate to say. The walk is our own, because that crate's can neither follow
+//! The `ignore` crate decides which names are hidden or ignored. The walk is our own, because that crate's can neither follow
 //! links nor compare files on this platform.
 
 use std::ffi::OsString;

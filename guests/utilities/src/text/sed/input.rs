@@ -17,7 +17,7 @@ pub(super) struct Stream {
     delimiter: u8,
 }
 
-/// What the next line brings.
+/// The result of reading a line.
 pub(super) enum Next {
     Line(bool),
     /// The first line of another file, where files are separate.

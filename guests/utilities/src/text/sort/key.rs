@@ -1,4 +1,4 @@
-//! What a sort key is: a part of a line and the rules by which two such parts compare.
+//! Sort keys: a part of a line and the rules by which two such parts compare.
 
 use std::cmp::Ordering as Order;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use crate::program::fail;
 use crate::quote;
 use crate::version;
 
-/// What the bytes of a key stand for.
+/// The type of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     #[default]

@@ -8,7 +8,7 @@ use crate::command;
 use crate::program::{BLOCK, Descriptor, Output, fail, os, warn};
 use crate::quote;
 
-/// What names end in.
+/// The alphabet of the suffixes of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alphabet {
     /// `aa`, `ab`, …

@@ -1,4 +1,4 @@
-//! What follows a command's letter: delimited patterns, texts, the parts of `s` and `y`.
+//! The arguments of a command: delimited patterns, texts, the parts of `s` and `y`.
 
 use std::collections::HashMap;
 
