@@ -243,7 +243,7 @@ impl Catalog {
     /// Returns whether the catalog has exactly this content under its version.
     pub(crate) fn has(&self, package: &Package) -> Result<bool, Error> {
         let manifest = package.manifest();
-        let known = rows::digest(&self.current()?, &self.tenant, &manifest.name, &manifest.version)?;
+        let known = rows::digest(&*self.current()?, &self.tenant, &manifest.name, &manifest.version)?;
         Ok(known.is_some_and(|(_, digest, _)| digest == package.digest()))
     }
 
@@ -253,7 +253,7 @@ impl Catalog {
     ///
     /// Returns [`Error::Catalog`] if the database cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        Ok(rows::list(&self.current()?, &self.tenant, "", i64::MAX)?)
+        Ok(rows::list(&*self.current()?, &self.tenant, "", i64::MAX)?)
     }
 
     /// Returns a page of the skills by name, those after `after`, and the number of all skills. Its cost does not depend on the
@@ -274,7 +274,7 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn find(&self, name: &str) -> Result<Listed, Error> {
-        let found = rows::find(&self.current()?, &self.tenant, name)?;
+        let found = rows::find(&*self.current()?, &self.tenant, name)?;
         found.ok_or_else(|| Error::UnknownSkill(name.to_owned()))
     }
 
@@ -284,7 +284,7 @@ impl Catalog {
     ///
     /// Returns [`Error::UnknownSkill`] if it does not exist.
     pub fn versions(&self, name: &str) -> Result<Vec<VersionRow>, Error> {
-        let mut versions = rows::versions(&self.current()?, &self.tenant, name)?;
+        let mut versions = rows::versions(&*self.current()?, &self.tenant, name)?;
         if versions.is_empty() {
             return Err(Error::UnknownSkill(name.to_owned()));
         }
