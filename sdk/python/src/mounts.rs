@@ -32,12 +32,17 @@ impl MountParts {
 }
 
 impl NativeSandbox {
-    // Uses another sandbox from now on, unless it is closed.
-    fn put(&self, sandbox: Sandbox) {
+    // Uses the sandbox that `make` returns from now on, and returns whether there is one. One change at a time: of two that start
+    // from the same mounts, the second would undo the first.
+    fn replace(&self, make: impl FnOnce(&Sandbox) -> Result<Option<Sandbox>, Error>) -> Result<bool, Error> {
+        let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(made) = current.as_ref().map(make).transpose()?.flatten() else { return Ok(false) };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_some() {
-            *open = Some(sandbox);
+            *open = Some(made);
         }
+        Ok(true)
     }
 }
 
@@ -56,8 +61,8 @@ pub(crate) fn mount_function(
     let mount = Mount::dynamic(path, provider(function, is_directory, sandbox.get().about.number));
     let mount = if overlay { mount.writable() } else { mount };
     let place = sandbox.clone_ref(py);
-    sandbox.get().change(py, done, move |sandbox| {
-        place.get().put(sandbox.with_mount(mount)?);
+    sandbox.get().change(py, done, move |_| {
+        place.get().replace(|sandbox| sandbox.with_mount(mount).map(Some))?;
         Ok(Done::Nothing)
     })
 }
@@ -67,14 +72,7 @@ pub(crate) fn mount_function(
 #[pyo3(signature = (sandbox, path, done=None))]
 pub(crate) fn unmount(py: Python<'_>, sandbox: Py<NativeSandbox>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
     let place = sandbox.clone_ref(py);
-    sandbox.get().change(py, done, move |sandbox| {
-        let without = sandbox.without_mount(&path)?;
-        let is_less = without.is_some();
-        if let Some(without) = without {
-            place.get().put(without);
-        }
-        Ok(Done::Flag(is_less))
-    })
+    sandbox.get().change(py, done, move |_| Ok(Done::Flag(place.get().replace(|sandbox| sandbox.without_mount(&path))?)))
 }
 
 /// Maximum depth of a converted directory; the library rejects shallower ones with a reason.

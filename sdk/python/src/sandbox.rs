@@ -27,12 +27,14 @@ use crate::{errors, fork, mcp, policy};
 #[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
 pub(crate) struct NativeSandbox {
     pub(crate) open: Mutex<Option<Sandbox>>,
+    /// Locked while the open one is replaced by one with other mounts.
+    pub(crate) changing: Mutex<()>,
     pub(crate) about: About,
 }
 
 impl NativeSandbox {
     pub(crate) fn new(sandbox: Sandbox, about: About) -> Self {
-        Self { open: Mutex::new(Some(sandbox)), about }
+        Self { open: Mutex::new(Some(sandbox)), changing: Mutex::new(()), about }
     }
 
     /// Creates another handle of the same sandbox.

@@ -124,6 +124,20 @@ def test_async_functions_run_in_the_loop():
     asyncio.run(main())
 
 
+def test_mounts_that_are_made_at_the_same_time_are_all_there():
+    def says(number):
+        return lambda: f"{number}\n"
+
+    async def main():
+        async with AsyncSandbox() as box:
+            await asyncio.gather(*(box.mount_file(f"/n{number}", says(number)) for number in range(16)))
+            assert (await box.bash("cat /n{0..15}")).stdout == "".join(f"{number}\n" for number in range(16))
+            assert all(await asyncio.gather(*(box.unmount(f"/n{number}") for number in range(16))))
+            assert not any([await box.exists(f"/n{number}") for number in range(16)])
+
+    asyncio.run(main())
+
+
 def test_a_mounted_function_does_not_keep_the_sandbox():
     box = Sandbox()
     box.mount_file("/n", lambda context: context.view.read_file("/etc/hostname"))
