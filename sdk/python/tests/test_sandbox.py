@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import threading
 
 from pathlib import Path
@@ -218,6 +219,16 @@ def test_files_of_options_are_never_descriptors_of_this_process(option):
         os.fstat(reader)  # it is still open
     finally:
         os.close(reader)
+
+
+def test_a_rejected_argument_leaves_no_temporary_file(tmp_path, monkeypatch):
+    with Sandbox() as box:
+        snapshot = box.export_snapshot()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for wrong in ({"files": {"a": 5}}, {"mounts": [5]}, {"env": 5}, {"limits": 5}, {"preset": "lax"}):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            Sandbox(snapshot=snapshot, **wrong)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_number_is_never_that_many_zero_bytes(box):

@@ -240,21 +240,28 @@ class Opening:
             servers,
         )
         mounted = [_mount(mount) for mount in mounts or ()]
+        written = [(name, content(value)) for name, value in (files or {}).items()]
+        variables = dict(env or {})
         path = snapshot
+        # Last: nothing after it raises, so the temporary file is always removed.
         if isinstance(snapshot, (bytes, bytearray)):
             import tempfile
 
             handle, self._temporary = tempfile.mkstemp(prefix="sandlite-", suffix=".db")
-            with os.fdopen(handle, "wb") as file:
-                file.write(snapshot)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(snapshot)
+            except BaseException:
+                self.forget()
+                raise
             path = self._temporary
         self._arguments = (
             db,
-            [(name, content(value)) for name, value in (files or {}).items()],
+            written,
             path,
             cwd,
             str(preset),
-            dict(env or {}),
+            variables,
             mounted,
             offered,
             root_alias,
