@@ -249,13 +249,21 @@ pub struct Context {
     sandbox: Sandbox,
     cancel: Cancel,
     on_output: Option<Arc<Listener>>,
+    offers_history: bool,
 }
 
 impl Context {
     /// Creates a context without a listener.
     #[must_use]
     pub fn new(sandbox: Sandbox) -> Self {
-        Self { sandbox, cancel: Cancel::default(), on_output: None }
+        Self { sandbox, cancel: Cancel::default(), on_output: None, offers_history: true }
+    }
+
+    /// Omits references to the action `history` from results, for a caller to whom it is not offered.
+    #[must_use]
+    pub fn without_history(mut self) -> Self {
+        self.offers_history = false;
+        self
     }
 
     /// Passes each piece of a command's output to a callback.

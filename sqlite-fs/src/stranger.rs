@@ -49,6 +49,13 @@ pub(crate) fn file(path: &Path) -> String {
     .to_owned()
 }
 
+/// Returns whether a file has one byte: SQLite takes it for an empty one, and would overwrite it. (On macOS it writes such a byte
+/// itself, where an empty file cannot be locked.)
+pub(crate) fn has_one_byte(path: &Path) -> bool {
+    // Without opening it: closing it would release the locks that this process has on it.
+    !cfg!(target_os = "macos") && std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == 1)
+}
+
 /// Describes a SQLite database whose application ID is not ours.
 pub(crate) fn database(connection: &Connection) -> rusqlite::Result<String> {
     let mut query = connection.prepare("SELECT name FROM sqlite_schema WHERE type='table' ORDER BY rowid LIMIT ?1")?;

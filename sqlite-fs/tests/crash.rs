@@ -189,4 +189,8 @@ fn a_foreign_or_newer_file_is_not_opened() {
     let path = dir.path().join("text.db");
     std::fs::write(&path, "not a database, but long enough to be looked at").unwrap();
     assert!(matches!(open(&path), Err(Error::Foreign { reason, .. }) if reason == "it is a text file"));
+    // SQLite takes it for an empty file.
+    std::fs::write(&path, "x").unwrap();
+    assert!(matches!(open(&path), Err(Error::Foreign { reason, .. }) if reason == "it is a text file"));
+    assert_eq!(std::fs::read(&path).unwrap(), b"x");
 }

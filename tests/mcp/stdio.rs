@@ -121,6 +121,17 @@ fn actions_for_programs_are_offered_by_name() {
 }
 
 #[test]
+fn cut_output_refers_only_to_tools_that_are_offered() {
+    let text = |tools: &str| {
+        let mut client = Client::start(&["--tools", tools]);
+        let text = client.call("bash", json!({ "command": "seq 30000" }))["content"][0]["text"].as_str().unwrap().to_owned();
+        text.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(text("bash,history"), "[the middle of the output is omitted: read all of it with `history` and run=1]");
+    assert_eq!(text("bash"), "[the middle of the output is omitted: write long output to a file and read parts of it]");
+}
+
+#[test]
 fn an_unknown_tool_cannot_be_chosen() {
     let directory = tempfile::tempdir().unwrap();
     let output = sandlite(&["mcp", "--tools", "bash,rm"], directory.path()).output().unwrap();

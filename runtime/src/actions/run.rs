@@ -140,7 +140,7 @@ fn answer(context: &Context, command: Command, options: RunOptions) -> Result<An
     let output = options.run(context.sandbox(), context.watch(command))?;
     let cancelled = context.cancel.is_killed();
     let is_stored = context.sandbox().version_shown().is_none();
-    let ran = Ran::new(&output, cancelled).for_model(is_stored);
+    let ran = Ran::new(&output, cancelled).for_model(is_stored, context.offers_history);
     let was_stopped = cancelled || !matches!(output.status, ExitStatus::Exited(_) | ExitStatus::Signaled(_));
     Ok(Answer::new(ran.render(), &ran).failed(was_stopped))
 }
@@ -277,7 +277,7 @@ impl Ran {
     }
 
     // Without the middle of long output, and without repeated data. The history of a temporary copy ends with it.
-    fn for_model(mut self, is_stored: bool) -> Self {
+    fn for_model(mut self, is_stored: bool, offers_history: bool) -> Self {
         if !is_stored {
             self.run = 0;
             self.notes.push("this was a temporary copy: the command changed nothing".to_owned());
@@ -300,7 +300,10 @@ impl Ran {
         let cut = [cut(&mut self.stdout), cut(&mut self.stderr)];
         if cut.contains(&true) {
             self.truncated = true;
-            let rest = if is_stored { format!(": read all of it with `history` and run={}", self.run) } else { String::new() };
+            let rest = match is_stored && offers_history {
+                true => format!(": read all of it with `history` and run={}", self.run),
+                false => ": write long output to a file and read parts of it".to_owned(),
+            };
             self.notes.insert(0, format!("the middle of the output is omitted{rest}"));
         }
         self

@@ -6,17 +6,21 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::python::Interpreter;
+use crate::history::TURN;
 use crate::run::{Command, Output};
 use crate::sandbox::Sandbox;
 use crate::{Error, clock};
 
 /// Default idle time of an interpreter.
 pub(crate) const IDLE: Duration = Duration::from_secs(600);
+
+/// How often a call that waits for another one of its session checks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Maximum number of live interpreters of one sandbox: each holds 40 MB of address space and the memory of its globals.
 const MAX_LIVE: usize = 16;
@@ -102,7 +106,7 @@ impl Interpreters {
     pub(crate) fn run(self: &Arc<Self>, sandbox: &Sandbox, name: &str, mut command: Command) -> Result<Output, Error> {
         let interpreter = self.get(sandbox, name)?;
         let (output, memory) = {
-            let mut interpreter = interpreter.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut interpreter = turn(&interpreter, &command)?;
             command.new_python_of = (!interpreter.is_live() && !name.starts_with(UNNAMED)).then(|| name.to_owned());
             let output = interpreter.run(sandbox, command);
             (output, interpreter.memory())
@@ -191,6 +195,21 @@ impl Interpreters {
         let next = live.by_name.values().map(|slot| expires(slot).saturating_duration_since(now)).min();
         live.watched = next.is_some();
         next.map(|next| next.max(Duration::from_millis(10)))
+    }
+}
+
+// Waits for the running call of the same session; a call that is killed meanwhile gives up.
+fn turn<'a>(interpreter: &'a Mutex<Interpreter>, command: &Command) -> Result<MutexGuard<'a, Interpreter>, Error> {
+    let until = clock::now() + TURN;
+    loop {
+        match interpreter.try_lock() {
+            Ok(free) => return Ok(free),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if command.cancel.is_killed() || clock::now() >= until => {
+                return Err(sqlite_fs::Error::Busy.into());
+            }
+            Err(TryLockError::WouldBlock) => thread::park_timeout(LOOK),
+        }
     }
 }
 

@@ -296,6 +296,11 @@ impl NativeSandbox {
         Ok(self.get(py)?.is_python_live(name))
     }
 
+    /// Raises inside a tool that a running command of the sandbox has called: a turn would never come.
+    fn check_turn(&self, py: Python<'_>) -> PyResult<()> {
+        self.get_for_change(py).map(drop)
+    }
+
     /// Returns the same sandbox with other tools.
     fn with_tools(&self, py: Python<'_>, tools: Vec<ToolParts>) -> PyResult<Self> {
         let about = About { tools: tools.into(), ..self.about.clone() };
@@ -401,33 +406,13 @@ impl NativeSandbox {
         self.look(py, done, move |sandbox| Ok(Done::Flag(sandbox.fs().exists(&sandbox.resolve(&path))?)))
     }
 
-    /// Returns the names in a directory, as JSON; omits `unless_empty` if it is empty.
-    #[pyo3(signature = (path, unless_empty, done=None))]
-    fn list_names(
-        &self,
-        py: Python<'_>,
-        path: String,
-        unless_empty: Option<String>,
-        done: Option<Py<PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        self.look(py, done, move |sandbox| {
-            let path = sandbox.resolve(&path);
-            let mut names: Vec<String> = sandbox.fs().list(&path)?.into_iter().map(|entry| entry.name).collect();
-            if let Some(name) = unless_empty
-                && sandbox.fs().list(&absolute(&path, &name)).is_ok_and(|entries| entries.is_empty())
-            {
-                names.retain(|known| *known != name);
-            }
-            Ok(Done::Json(Some(json(&names)?)))
-        })
-    }
-
-    /// Removes a file, but not a directory.
+    /// Returns the names in a directory, as JSON.
     #[pyo3(signature = (path, done=None))]
-    fn remove_file(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.change(py, done, move |sandbox| {
-            sandbox.fs().remove_file(&sandbox.resolve(&path))?;
-            Ok(Done::Nothing)
+    fn list_names(&self, py: Python<'_>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        self.look(py, done, move |sandbox| {
+            let entries = sandbox.fs().list(&sandbox.resolve(&path))?;
+            let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+            Ok(Done::Json(Some(json(&names)?)))
         })
     }
 

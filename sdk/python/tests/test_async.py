@@ -32,6 +32,21 @@ def test_commands_and_files():
     asyncio.run(main())
 
 
+def test_tasks_that_open_a_sandbox_at_the_same_time_share_it():
+    async def write(box, name):
+        await box.open()
+        await box.write_file(name, "x")
+
+    async def main():
+        box = AsyncSandbox()
+        names = [str(number) for number in range(8)]
+        await asyncio.gather(*(write(box, name) for name in names))
+        assert [entry.name for entry in await box.list_files()] == names
+        await box.close()
+
+    asyncio.run(main())
+
+
 def test_sandboxes_run_beside_each_other():
     async def main():
         boxes = [await AsyncSandbox() for _ in range(4)]

@@ -15,7 +15,7 @@ import sandlite._process
 from sandlite import AsyncSandbox, Sandbox
 
 CLASSES = ["Kv", "Session", "Sandbox", "AsyncKv", "AsyncSession", "AsyncSandbox"]
-#: Their examples need a command that is running.
+#: Their examples use a running command.
 HANDLES = ["Process", "Stream", "AsyncProcess", "AsyncStream"]
 #: All others that have methods.
 OTHERS = [
@@ -38,7 +38,7 @@ def methods(name):
 
 
 def examples():
-    for name in CLASSES + OTHERS + list(OUTPUTS):
+    for name in CLASSES + HANDLES + OTHERS + list(OUTPUTS):
         # Those of a catalog are run by ``test_skills.py``.
         if name != "Skills":
             yield from methods(name)
@@ -49,6 +49,7 @@ def examples():
 def test_the_other_classes_are_enumerated():
     listed = [name for name, _ in examples()]
     assert {"Result.check", "ToolContext.read_file", "CommandFiles.append", "ProvidedNode.file", "SkillResult.read"} <= set(listed)
+    assert {"Process", "Process.send_stdin", "AsyncProcess.wait", "Stream.close", "AsyncStream.aclose"} <= set(listed)
 
 
 @pytest.mark.parametrize("name,value", [each for kind in CLASSES + HANDLES + OTHERS + list(OUTPUTS) for each in methods(kind)])
@@ -78,6 +79,9 @@ def test_the_example_is_true(name, value, tmp_path, monkeypatch):
         names = {**{name: getattr(sandlite, name) for name in sandlite.__all__}, "os": os}
         box = await AsyncSandbox() if name.startswith("Async") else Sandbox()
         names.update(box=box, session=box.session("example"))
+        if "Process" in name:
+            process = box.start("cat")
+            names["process"] = await process if inspect.isawaitable(process) else process
         for example in doctest.DocTestParser().get_examples(inspect.getdoc(value)):
             # It needs more than this machine, such as a package index.
             if example.options.get(doctest.SKIP):

@@ -37,12 +37,25 @@ def test_any_input_of_a_model_gets_a_result(box):
         ("bash", '{"command": "true", "surprise": 1}'),
         ("read_file", '{"path": "none"}'),
         ("read_file", '{"path": 3}'),
+        ("bash", "[" * 200_000),
+        ("kv_set", '{"key": "k", "value": ' + "[" * 1000 + "]" * 1000 + "}"),
+        ("kv_set", '{"key": "k", "value": NaN}'),
+        ("bash", '{"command": "echo \\ud800"}'),
+        ("bash", 5),
         ("edit_file", '{"path": "none", "edits": [{"old": "a", "new": "b"}]}'),
     ):
         answer = tools.dispatch({"id": "1", "function": {"name": name, "arguments": arguments}})
         assert answer["content"].startswith("error: "), (name, arguments, answer)
     with pytest.raises(ValueError):
         openai.SandboxTools(box, names=["rm"])
+
+
+def test_arguments_of_any_depth_are_answered(box):
+    deep = []
+    for _ in range(200_000):
+        deep = [deep]
+    answer = anthropic.SandboxTools(box).dispatch({"id": "1", "name": "kv_set", "input": {"key": "k", "value": deep}})
+    assert answer["is_error"] and answer["content"].startswith("error: ")
 
 
 def test_anthropic_s_blocks_are_answered(box):

@@ -219,6 +219,36 @@ def test_tasks_take_turns_in_python():
     asyncio.run(main())
 
 
+def test_a_tool_that_uses_its_own_sandbox_fails_at_once(sandbox):
+    attempts = [
+        lambda: sandbox.bash("true"),
+        lambda: sandbox.write_file("/data/f", "x"),
+        lambda: sandbox.execute_python("1"),
+        lambda: asyncio.run(sandbox.aexecute_python("1")),
+    ]
+
+    def again() -> str:
+        for attempt in attempts:
+            with pytest.raises(SubprocessCrashed, match="cannot change the sandbox inside a tool"):
+                attempt()
+        return sandbox.read_file("/data/f")
+
+    sandbox.write_file("/data/f", "before")
+    code = "from host_tools import call\nprint(call('again', {}))"
+    result = sandbox.execute_python(code, toolset=[again])
+    assert (result.stdout, result.error) == ("before\n", None)
+
+    async def main():
+        async def nested() -> str:
+            with pytest.raises(SubprocessCrashed, match="cannot change the sandbox inside a tool"):
+                await sandbox.aexecute_python("1")
+            return await sandbox.aread_file("/data/f")
+
+        return await sandbox.aexecute_python(code.replace("again", "nested"), toolset=[nested])
+
+    assert asyncio.run(main()).stdout == "before\n"
+
+
 def test_python_remembers_and_never_raises(sandbox):
     sandbox.execute_python("import os\nx = 20\nos.mkdir('sub')\nos.chdir('sub')")
     assert sandbox.execute_python("print(x + 1, os.getcwd())").stdout == "21 /data\n"
@@ -245,6 +275,11 @@ def test_files_are_found_or_not(sandbox):
         sandbox.delete_file("/data/d")
     with pytest.raises(SubprocessCrashed):
         sandbox.write_file("/data/d", "a directory")
+    for wrong in (5, "text", [1]):
+        with pytest.raises(TypeError):
+            sandbox.write_file_bytes("/data/d/raw", wrong)
+    sandbox.write_file_bytes("/data/d/raw", memoryview(b"\x00"))
+    assert sandbox.read_file_bytes("/data/d/raw") == b"\x00"
     sandbox.delete_file("/data/d/raw")
     assert sandbox.list_files("/data/d") == [] and not sandbox.exists("/data/d/raw")
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from sandlite import AsyncSandbox, PackageError, Sandbox
+from sandlite import AsyncSandbox, PackageError, Sandbox, Skills, _pip
 
 
 def wheel(directory, name, version="1.0", tag="py3-none-any", files=None, requires=()):
@@ -93,6 +93,20 @@ def test_an_invalid_name_is_rejected_before_pip_runs():
                 box.pip_install(name)
         with pytest.raises(ValueError, match="offline"):
             box.pip_install("six", offline=True)
+
+
+def test_ctrl_c_while_pip_runs_is_a_keyboard_interrupt(monkeypatch):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_pip, "_run_pip", interrupted)
+    files = {"SKILL.md": "---\nname: a\ndescription: Does nothing.\n---\n", "main.py": "import six", "requirements.txt": "six\n"}
+    with Sandbox() as box:
+        with pytest.raises(KeyboardInterrupt):
+            box.pip_install("six")
+        assert names(box.packages()) == []
+        with pytest.raises(KeyboardInterrupt):
+            Skills(":memory:").push(files)
 
 
 def test_an_async_sandbox_installs_too(wheels):

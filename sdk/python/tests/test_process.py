@@ -231,6 +231,33 @@ def test_a_command_that_is_killed_before_its_turn_has_a_result(box):
     assert [row.command for row in box.history()] == ["sleep 1000"]
 
 
+def test_python_code_that_waits_for_its_session_can_be_killed(box):
+    session = box.session("work")
+    with session.start_python("print('up', flush=True); import time; time.sleep(1000)", timeout=25) as first:
+        assert next(iter(first.stdout)) == "up\n"
+        with session.start_python("1") as waiting:
+            waiting.kill()
+            # Not the end of the first one.
+            assert waiting.wait(10).exit_code == 137
+            assert first.running
+    assert session.python("6 * 7").stdout == "42\n"
+
+
+def test_a_cancelled_call_does_not_wait_for_its_session():
+    async def work(box):
+        session = box.session("work")
+        code = "print('up', flush=True); import time; time.sleep(1000)"
+        async with await session.start_python(code, timeout=25) as first:
+            async for text in first.stdout:
+                assert text == "up\n"
+                break
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(session.python("1"), 0.1)
+            assert first.running
+
+    run_async(work)
+
+
 def test_an_async_command_that_is_killed_before_its_turn_has_a_result():
     async def work(box):
         async with await box.start("sleep 1000", timeout=25):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import threading
 
 from pathlib import Path
@@ -206,6 +207,44 @@ def test_content_is_never_a_descriptor_of_this_process(value):
     finally:
         os.close(reader)
         os.close(writer)
+
+
+@pytest.mark.parametrize("option", [lambda number: {"limits": number}, lambda number: {"programs": {"own": number}}], ids=["limits", "programs"])
+def test_files_of_options_are_never_descriptors_of_this_process(option):
+    reader, writer = os.pipe()
+    os.close(writer)
+    try:
+        with pytest.raises(TypeError):
+            Sandbox(**option(reader))
+        os.fstat(reader)  # it is still open
+    finally:
+        os.close(reader)
+
+
+def test_a_rejected_argument_leaves_no_temporary_file(tmp_path, monkeypatch):
+    with Sandbox() as box:
+        snapshot = box.export_snapshot()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for wrong in ({"files": {"a": 5}}, {"mounts": [5]}, {"env": 5}, {"limits": 5}, {"preset": "lax"}):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            Sandbox(snapshot=snapshot, **wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_number_is_never_that_many_zero_bytes(box):
+    def write(call):
+        with pytest.raises(TypeError, match="data must be str or bytes, not int"):
+            call.files.write_file("f", 5)
+        with pytest.raises(TypeError, match="data must be str or bytes, not int"):
+            call.files.append("f", 5)
+
+    with Sandbox(commands={"own": write}) as other:
+        assert other.bash("own; ls").stdout == ""
+    with box.start("cat") as process:
+        with pytest.raises(TypeError, match="data must be str or bytes, not int"):
+            process.send_stdin(5)
+        process.send_stdin(memoryview(b"ab"))
+        assert process.wait().stdout == "ab"
 
 
 def test_a_zero_byte_is_refused_everywhere():

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import enum
-from typing import Annotated, Any, Dict, List, Literal, Optional
+from typing import Annotated, Any, Dict, List, Literal, Optional, Tuple
 
 import pytest
 
@@ -189,6 +189,25 @@ def test_a_tool_is_a_command_with_options():
         assert "--city STRING   where [required]\n" in text and "[default: 1]" in text and "Reports the weather." in text
         wrong = box.bash("weather --town Paris")
         assert wrong.exit_code == 2 and "unknown option `--town`" in wrong.stderr
+
+
+def test_programs_cannot_choose_the_context_of_a_tool():
+    def peek(context: Optional[ToolContext] = None) -> str:
+        return type(context).__name__
+
+    assert schema_of(peek)["properties"] == {}
+    with Sandbox(tools=[peek]) as box:
+        assert box.bash("peek").stdout == '"ToolContext"\n'
+        assert box.bash("tool peek '{\"context\": 5}'").exit_code != 0
+
+
+def test_each_item_of_a_tuple_has_its_own_type():
+    def move(step: Tuple[Point, Colour], rest: Tuple[Colour, ...] = ()) -> list:
+        return [type(item).__name__ for item in (*step, *rest)]
+
+    with Sandbox(tools=[move]) as box:
+        result = box.python("from sandlite import tools; print(tools.move([{'x': 1}, 'red'], ['blue']))")
+        assert result.stdout == "['Point', 'Colour', 'Colour']\n", result.stderr
 
 
 def test_a_tool_that_asks_for_it_is_given_its_context():

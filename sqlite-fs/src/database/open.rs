@@ -27,6 +27,7 @@ pub(super) fn described<T>(opened: Result<T, Error>, path: &Path) -> Result<T, E
 fn refuse(found: Found, path: Option<&Path>) -> Result<bool, Error> {
     let path = path.unwrap_or(Path::new(":memory:")).to_owned();
     match found {
+        Found::Empty if stranger::has_one_byte(&path) => Err(Error::Foreign { reason: stranger::file(&path), path }),
         Found::Empty => Ok(true),
         Found::Ours => Ok(false),
         Found::TooNew(format) => Err(Error::TooNew { path, found: format, known: FORMAT }),

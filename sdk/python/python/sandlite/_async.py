@@ -441,6 +441,8 @@ class AsyncSandbox:
             "mcp_servers": mcp_servers,
         }
         self._opened: Optional[native_half.Sandbox] = None
+        # The loop that opens it, and the turn of its tasks: those that come first at the same time share one sandbox.
+        self._opening_turn: "Optional[tuple[Any, asyncio.Lock]]" = None
 
     @property
     def _native(self) -> native_half.Sandbox:
@@ -457,12 +459,20 @@ class AsyncSandbox:
         if self._opened is None:
             import asyncio
 
-            opening = Opening(*self._opening, loop=asyncio.get_running_loop(), **self._more_opening)
-            try:
-                self._opened = await _native_answer(opening.ask)
-            finally:
-                opening.forget()
+            loop = asyncio.get_running_loop()
+            if self._opening_turn is None or self._opening_turn[0] is not loop:
+                self._opening_turn = (loop, asyncio.Lock())
+            async with self._opening_turn[1]:
+                if self._opened is None:
+                    await self._open_in(loop)
         return self
+
+    async def _open_in(self, loop: Any) -> None:
+        opening = Opening(*self._opening, loop=loop, **self._more_opening)
+        try:
+            self._opened = await _native_answer(opening.ask)
+        finally:
+            opening.forget()
 
     def __await__(self) -> Generator[Any, None, "AsyncSandbox"]:
         return self.open().__await__()

@@ -101,16 +101,19 @@ def content(value: Content) -> bytes:
         return value.encode()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
-    # Not ``open(value)``: a number would be a descriptor of this process.
-    with open(_path(value), "rb") as file:
+    if not isinstance(value, os.PathLike):
+        raise TypeError(f"content must be str, bytes or os.PathLike, not {type(value).__name__}")
+    with open(os.fspath(value), "rb") as file:
         return file.read()
 
 
-def _path(value: Any) -> Union[str, bytes]:
-    if isinstance(value, os.PathLike):
-        path: Union[str, bytes] = os.fspath(value)
-        return path
-    raise TypeError(f"content must be str, bytes or os.PathLike, not {type(value).__name__}")
+def encoded(value: Text) -> bytes:
+    """Text or bytes as bytes. ``bytes(5)`` would be five zero bytes."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise TypeError(f"data must be str or bytes, not {type(value).__name__}")
 
 
 #: Limits that are numbers; the others are amounts of bytes or time.
@@ -129,7 +132,8 @@ def _limit(name: str, value: Any) -> Any:
 def _limits(preset: str, limits: LimitsLike) -> str:
     """The text of a limits file; missing limits are the preset's."""
     if not isinstance(limits, AnyMapping):
-        with open(limits, encoding="utf-8") as file:
+        # Not ``open(limits)``: a number would be a descriptor of this process.
+        with open(os.fspath(limits), encoding="utf-8") as file:
             return file.read()
     lines = [f"{name} = {json.dumps(_limit(name, value))}" for name, value in limits.items()]
     return "\n".join([f"base = {json.dumps(preset)}", *lines])
@@ -236,21 +240,28 @@ class Opening:
             servers,
         )
         mounted = [_mount(mount) for mount in mounts or ()]
+        written = [(name, content(value)) for name, value in (files or {}).items()]
+        variables = dict(env or {})
         path = snapshot
+        # Last: nothing after it raises, so the temporary file is always removed.
         if isinstance(snapshot, (bytes, bytearray)):
             import tempfile
 
             handle, self._temporary = tempfile.mkstemp(prefix="sandlite-", suffix=".db")
-            with os.fdopen(handle, "wb") as file:
-                file.write(snapshot)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(snapshot)
+            except BaseException:
+                self.forget()
+                raise
             path = self._temporary
         self._arguments = (
             db,
-            [(name, content(value)) for name, value in (files or {}).items()],
+            written,
             path,
             cwd,
             str(preset),
-            dict(env or {}),
+            variables,
             mounted,
             offered,
             root_alias,

@@ -6,6 +6,7 @@ import io
 import os
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
 
+from . import _calls
 from ._host_tools import _awaited
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class CommandFiles:
         >>> box.bash('own; cat /tmp/made').stdout
         'text'
         """
-        self._change("write", path, content.encode() if isinstance(content, str) else bytes(content))
+        self._change("write", path, _calls.encoded(content))
 
     def append(self, path: str, content: Union[str, bytes]) -> None:
         """Appends to a file.
@@ -132,7 +133,7 @@ class CommandFiles:
         >>> box.bash("printf 'some ' > log; own; cat log").stdout
         'some more'
         """
-        self._change("append", path, content.encode() if isinstance(content, str) else bytes(content))
+        self._change("append", path, _calls.encoded(content))
 
     def mkdir(self, path: str) -> None:
         """Creates a directory and its missing parents.
@@ -254,5 +255,6 @@ def own_parts(
 def _module(program: ProgramLike) -> Optional[bytes]:
     if program is None or isinstance(program, (bytes, bytearray)):
         return None if program is None else bytes(program)
-    with open(program, "rb") as file:
+    # A number would be a descriptor of this process.
+    with open(os.fspath(program), "rb") as file:
         return file.read()

@@ -134,7 +134,7 @@ def _part(
     description = tool.description or (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
     hints = _hints(function)
     schema = dict(tool.schema) if tool.schema is not None else schema_of(function)
-    takes_context = [key for key, hint in hints.items() if hint is ToolContext and key != "return"]
+    takes_context = [key for key, hint in hints.items() if _is_context(hint) and key != "return"]
 
     def call(text: str, is_over: Any = lambda: False) -> str:
         arguments = json.loads(text)
@@ -197,6 +197,14 @@ def _hints(function: Callable[..., Any]) -> "dict[str, Any]":
         return {}
 
 
+def _is_context(hint: Any) -> bool:
+    """Whether a parameter is given the context, which programs in the sandbox must not choose; it may be ``Optional``."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated or is_union(origin):
+        return any(_is_context(argument) for argument in arguments)
+    return hint is ToolContext
+
+
 def schema_of(function: Callable[..., Any]) -> "dict[str, Any]":
     """The JSON schema of a function's parameters. A parameter without a type hint accepts anything."""
     hints = _hints(function)
@@ -207,7 +215,7 @@ def schema_of(function: Callable[..., Any]) -> "dict[str, Any]":
         if parameter.kind is parameter.VAR_KEYWORD:
             others = True
             continue
-        if hints.get(name) is ToolContext:
+        if _is_context(hints.get(name)):
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
             raise TypeError(f"tools are called by name, so {function!r} cannot have the parameter {name!r}")
@@ -317,7 +325,10 @@ def _from_json(hint: Any, value: Any) -> Any:
         return _from_json(kinds[0], value) if len(kinds) == 1 else value
     if origin in _LISTS and isinstance(value, list):
         inner = arguments[0] if arguments else Any
-        made = [_from_json(inner, item) for item in value]
+        kinds: Sequence[Any] = [inner] * len(value)
+        if origin is tuple and arguments[-1:] != (Ellipsis,) and len(arguments) == len(value):
+            kinds = arguments
+        made = [_from_json(kind, item) for kind, item in zip(kinds, value)]
         return origin(made) if origin in (set, frozenset, tuple) else made
     if origin in _MAPS and isinstance(value, dict):
         return {key: _from_json(arguments[1], item) for key, item in value.items()}

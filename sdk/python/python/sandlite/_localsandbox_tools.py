@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import inspect
 import json
 import threading
@@ -260,7 +261,8 @@ def _part(
             except BaseException as error:  # reported to the sandbox, whatever it is
                 outcome.append((None, error))
 
-        thread = threading.Thread(target=work, daemon=True)
+        # With the context of the call, by which the sandbox recognizes code that works for its tools.
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
         thread.start()
         thread.join(definition.timeout_ms / 1000)
         if not outcome:

@@ -6,11 +6,13 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterable, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar, Union
 
 from . import _native
 from ._calls import Call
 from .errors import SandliteError
+
+T = TypeVar("T")
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -69,6 +71,30 @@ def _run_pip(arguments: "list[str]") -> "tuple[list[tuple[str, bytes]], Optional
         return [(path.name, path.read_bytes()) for path in sorted(Path(directory).iterdir())], None
 
 
+class Fetching:
+    """Downloads with pip for the native half, which reports exceptions as texts; Ctrl-C stays an exception."""
+
+    def __init__(self) -> None:
+        self._interrupt: Optional[BaseException] = None
+
+    def __call__(self, arguments: "list[str]") -> "tuple[list[tuple[str, bytes]], Optional[str]]":
+        try:
+            return _run_pip(arguments)
+        except Exception:
+            raise
+        except BaseException as error:
+            self._interrupt = error
+            raise
+
+    def during(self, work: Callable[[], T]) -> T:
+        """Does what downloads with this."""
+        try:
+            return work()
+        finally:
+            if self._interrupt is not None:
+                raise self._interrupt from None
+
+
 def _read(directory: str, name: str) -> str:
     return Path(directory, name).read_text()
 
@@ -92,9 +118,12 @@ def install(
     links = [str(path) for path in _paths(find_links)]
     wheels = [(path.name, path.read_bytes()) for path in files]
     sources = (no_deps, links, offline)
-    return Call(
-        lambda done: _native.install_packages(box, names, texts, wheels, sources, _run_pip, _read, done), _installation
-    )
+    fetching = Fetching()
+
+    def ask(done: Optional["_native.Done"]) -> Any:
+        return fetching.during(lambda: _native.install_packages(box, names, texts, wheels, sources, fetching, _read, done))
+
+    return Call(ask, _installation)
 
 
 def installed(box: _native.Sandbox) -> Call["list[Package]"]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, Optional, Union
 
-from . import _results
+from . import _calls, _results
 from ._calls import OnOutput
 from ._native import Running
 from ._results import Result
@@ -49,10 +49,6 @@ class _Decoder:
         """The rest of an incomplete character."""
         ends = ((number, decoder.decode(b"", True)) for number, decoder in self._decoders.items())
         return [Chunk(_NAMES[number], b"", text) for number, text in ends if text]
-
-
-def _input(data: Union[str, bytes]) -> bytes:
-    return data.encode() if isinstance(data, str) else bytes(data)
 
 
 def _check_sent(sent: bool) -> None:
@@ -196,7 +192,7 @@ class Process:
 
         >>> process.send_stdin("some text\\n")
         """
-        _check_sent(self._running.send(_input(data)))
+        _check_sent(self._running.send(_calls.encoded(data)))
 
     def close_stdin(self) -> None:
         """Closes its standard input.
@@ -415,7 +411,7 @@ class AsyncProcess:
         """
         from ._async import _native_answer
 
-        given = _input(data)
+        given = _calls.encoded(data)
         _check_sent(await _native_answer(lambda done: self._running.send(given, done)))
 
     def close_stdin(self) -> None:

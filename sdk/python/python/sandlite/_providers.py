@@ -105,7 +105,7 @@ class NodeView:
         >>> box.read_file("/made")
         "['a']"
         """
-        names: list[str] = json.loads(self._look("names", path, lambda: self._sandbox.list_names(path, None)))
+        names: list[str] = json.loads(self._look("names", path, lambda: self._sandbox.list_names(path)))
         return names
 
 

@@ -58,6 +58,10 @@ def arguments_of(given: Union[str, Mapping[str, Any], None]) -> "dict[str, Any]"
     return dict(given or {})
 
 
+#: The exceptions that input from a model can cause; ``RecursionError`` is that of deeply nested JSON.
+_EXPECTED = (SandliteError, ValueError, TypeError, RecursionError)
+
+
 def _failed(error: Exception) -> Answer:
     return Answer(f"error: {error}", is_error=True)
 
@@ -79,7 +83,7 @@ def call(
     """Calls a tool, in ``session`` unless the model names another. Every error becomes a result that the model can read."""
     try:
         return box.call_action(name, _asked(name, given, session))
-    except (SandliteError, ValueError, TypeError) as error:
+    except _EXPECTED as error:
         return _failed(error)
 
 
@@ -93,7 +97,7 @@ async def acall(
         return await asyncio.get_running_loop().run_in_executor(None, call, box, name, given, session)
     try:
         return await box.call_action(name, _asked(name, given, session))
-    except (SandliteError, ValueError, TypeError) as error:
+    except _EXPECTED as error:
         return _failed(error)
 
 
@@ -143,7 +147,7 @@ class SkillCalls(Calls):
             return refused
         try:
             return self._tools[name].answer(arguments_of(given))
-        except (SandliteError, ValueError, TypeError) as error:
+        except _EXPECTED as error:
             return _failed(error)
 
     async def _ado(self, name: str, given: Any) -> Answer:
@@ -152,5 +156,5 @@ class SkillCalls(Calls):
             return refused
         try:
             return await self._tools[name].aanswer(arguments_of(given))
-        except (SandliteError, ValueError, TypeError) as error:
+        except _EXPECTED as error:
             return _failed(error)

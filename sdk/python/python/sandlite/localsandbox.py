@@ -346,6 +346,11 @@ def _run_text(cwd: str, code: str, about: Mapping[str, Any]) -> str:
     return f'__import__("_localsandbox").run({words})'
 
 
+def _bytes(data: bytes) -> bytes:
+    # Neither text nor a number, of which ``bytes`` would make zeros.
+    return bytes(memoryview(data))
+
+
 def _length(text: str) -> int:
     """The length as JavaScript counts it."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
@@ -533,6 +538,13 @@ class LocalSandbox:
             return FileNotFoundError(f"File not found: {path}", 1, "", stderr, path)
         return SubprocessCrashed(str(error))
 
+    def _refuse_inside(self, box: _native.Sandbox) -> None:
+        # A tool would wait for the run that waits for the tool.
+        try:
+            box.check_turn()
+        except errors.SandliteError as error:
+            raise self._translated(error, None) from error
+
     @property
     def kv(self) -> KVStore:
         """The key-value store."""
@@ -590,6 +602,7 @@ class LocalSandbox:
 
         ``toolset`` contains functions that the code may call: ``from host_tools import call, search``."""
         box = self._box()
+        self._refuse_inside(box)
         with self._python_turn:
             return self._run(self._execute(box, code, cwd, preload_packages, toolset, None))
 
@@ -604,10 +617,12 @@ class LocalSandbox:
         import asyncio
 
         loop = asyncio.get_running_loop()
+        box = await self._abox()
+        self._refuse_inside(box)
         if self._python_turns is None or self._python_turns[0] is not loop:
             self._python_turns = (loop, asyncio.Lock())
         async with self._python_turns[1]:
-            return await self._arun(self._execute(await self._abox(), code, cwd, preload_packages, toolset, loop))
+            return await self._arun(self._execute(box, code, cwd, preload_packages, toolset, loop))
 
     # The request of each helper, and its row: paths as given.
 
@@ -640,7 +655,8 @@ class LocalSandbox:
 
     def write_file_bytes(self, path: str, data: bytes) -> None:
         """Writes a whole file of bytes."""
-        self._finish(self._writing(path, bytes(data), {"path": path, "contentLength": len(data), "binary": True}))
+        given = _bytes(data)
+        self._finish(self._writing(path, given, {"path": path, "contentLength": len(given), "binary": True}))
 
     def list_files(self, path: str = "/data") -> list[str]:
         """The names in a directory, sorted."""
@@ -695,8 +711,8 @@ class LocalSandbox:
 
     async def awrite_file_bytes(self, path: str, data: bytes) -> None:
         """:meth:`write_file_bytes`, for ``asyncio``."""
-        row = {"path": path, "contentLength": len(data), "binary": True}
-        await self._afinish(self._writing(path, bytes(data), row))
+        given = _bytes(data)
+        await self._afinish(self._writing(path, given, {"path": path, "contentLength": len(given), "binary": True}))
 
     async def alist_files(self, path: str = "/data") -> list[str]:
         """:meth:`list_files`, for ``asyncio``."""

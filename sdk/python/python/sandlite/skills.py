@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional, TypeVa
 
 from . import _native
 from ._calls import Call, Content, LimitsLike, _limits, content
-from ._pip import _paths, _run_pip
+from ._pip import Fetching, _paths
 from .errors import SandliteError
 
 if TYPE_CHECKING:
@@ -299,7 +299,9 @@ class Skills:
         else:
             path = os.fspath(source)
         links = [str(link) for link in _paths(find_links)]
-        return PushedSkill(**json.loads(self._native.push(path, files, replace, (links, offline), _run_pip)))
+        fetching = Fetching()
+        pushed = fetching.during(lambda: self._native.push(path, files, replace, (links, offline), fetching))
+        return PushedSkill(**json.loads(pushed))
 
     def list(self, search: Optional[str] = None) -> "List[SkillInfo]":
         """Returns the skills by name; ``search`` selects those whose name or description contains a text.

@@ -92,6 +92,9 @@ async fn act(service: &Service, name: &str, named: Arc<Named>, arguments: Value,
     let mut progress = Progress::new(context);
     let (sender, mut lines) = mpsc::channel(8);
     let mut place = Context::new(named.sandbox.clone());
+    if !service.tools().iter().any(|tool| tool.name == "history") {
+        place = place.without_history();
+    }
     if progress.token.is_some() {
         place = place.on_output(move |_, bytes| drop(sender.try_send(last_line(bytes))));
     } else {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Mapping, Optional, Union
 
+from .. import _calls
 from .._sandbox import Sandbox
 
 __all__ = [
@@ -382,7 +383,7 @@ class E2BSandbox(SandboxConnection):
             raise builtins.FileExistsError(f"{target!r} exists")
         if not create_dirs and self._kind(posixpath.dirname(target)) != "directory":
             raise builtins.FileNotFoundError(f"there is no directory {posixpath.dirname(target)!r}")
-        data = content.encode(encoding) if isinstance(content, str) else bytes(content)
+        data = content.encode(encoding) if isinstance(content, str) else _calls.encoded(content)
         self.box.write_file(target, data)
         return WriteResult(target, len(data), kind is None)
 
