@@ -162,7 +162,7 @@ fn refuse_lost_version(global: &Global, verb: &Verb) -> anyhow::Result<()> {
         Verb::Policy(_) => ("policy", "the policy applies to every version"),
         Verb::Watch(_) => ("watch", "name the version to start after with `--from`"),
         #[cfg(feature = "mcp")]
-        Verb::Mcp(_) => ("mcp", "pass `at` to its tools, or serve a copy: `sandlite --at VERSION fork FILE`"),
+        Verb::Mcp(_) => ("mcp", "pass `at` to its tools, or serve a copy: `sandlite fork --at VERSION FILE`"),
         #[cfg(feature = "mcp")]
         Verb::Serve(_) => ("serve", "pass `at` in requests"),
         _ => return refuse_new_file(global),

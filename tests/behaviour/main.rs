@@ -26,6 +26,7 @@ mod programs;
 mod replay;
 mod sessions;
 mod skill_examples;
+mod skill_sessions;
 mod skills;
 mod skills_in_sandboxes;
 mod snapshot;

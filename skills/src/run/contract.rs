@@ -57,12 +57,18 @@ pub(super) fn check(prepared: &Prepared, request: &Request) -> Result<(), String
         let upper = name.to_ascii_uppercase();
         BLOCKED.contains(&name) || BLOCKED_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
     };
-    let is_invalid = |name: &str| name.is_empty() || name.contains(['=', '\0']);
-    if let Some((name, _)) = request.env.iter().find(|(name, _)| is_blocked(name) || is_invalid(name)) {
-        return Err(format!("env var {name:?} is not allowed"));
-    }
-    if let Some((name, _)) = request.env.iter().find(|(_, value)| value.contains('\0')) {
-        return Err(format!("env var {name:?} contains a zero byte"));
+    for (name, value) in &request.env {
+        if is_blocked(name) {
+            return Err(format!("env var {name:?} is not allowed"));
+        }
+        let reason = match (name.as_str(), value) {
+            ("", _) => "its name is empty",
+            (name, _) if name.contains('=') => "its name contains `=`",
+            (name, _) if name.contains('\0') => "its name contains a zero byte",
+            (_, value) if value.contains('\0') => "its value contains a zero byte",
+            _ => continue,
+        };
+        return Err(format!("env var {name:?} cannot be set: {reason}"));
     }
     for (name, _) in &request.files {
         crate::package::check_file_path(name).map_err(|_| format!("invalid file name `{}`", runtime::actions::quoted(name)))?;
