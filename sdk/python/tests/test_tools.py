@@ -197,7 +197,7 @@ def test_programs_cannot_choose_the_context_of_a_tool():
 
     assert schema_of(peek)["properties"] == {}
     with Sandbox(tools=[peek]) as box:
-        assert box.bash("peek").stdout == '"ToolContext"\n'
+        assert box.bash("peek").stdout == "ToolContext\n"
         assert box.bash("tool peek '{\"context\": 5}'").exit_code != 0
 
 

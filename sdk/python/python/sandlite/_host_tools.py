@@ -325,10 +325,10 @@ def _from_json(hint: Any, value: Any) -> Any:
         return _from_json(kinds[0], value) if len(kinds) == 1 else value
     if origin in _LISTS and isinstance(value, list):
         inner = arguments[0] if arguments else Any
-        kinds: Sequence[Any] = [inner] * len(value)
+        wanted: Sequence[Any] = [inner] * len(value)
         if origin is tuple and arguments[-1:] != (Ellipsis,) and len(arguments) == len(value):
-            kinds = arguments
-        made = [_from_json(kind, item) for kind, item in zip(kinds, value)]
+            wanted = arguments
+        made = [_from_json(kind, item) for kind, item in zip(wanted, value)]
         return origin(made) if origin in (set, frozenset, tuple) else made
     if origin in _MAPS and isinstance(value, dict):
         return {key: _from_json(arguments[1], item) for key, item in value.items()}
