@@ -29,7 +29,7 @@ use crate::schema;
 use crate::store::Store;
 use crate::transaction::Transaction;
 use crate::turn::{self, Turn, Watch};
-use crate::{beside, gather, medium};
+use crate::{beside, gather, medium, small};
 
 /// Maximum number of idle reader connections.
 const IDLE_READERS: usize = 4;
@@ -130,8 +130,9 @@ impl Source {
     }
 
     pub(crate) fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        small::reserve_no_pages();
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        match self {
+        let connection = match self {
             Self::File(path) => match gather::layer() {
                 Some(layer) => Connection::open_with_flags_and_vfs(path, flags, layer),
                 None => Connection::open_with_flags(path, flags),
@@ -144,7 +145,9 @@ impl Source {
                 };
                 Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
             }
-        }
+        }?;
+        small::reserve_little(&connection);
+        Ok(connection)
     }
 
     fn patience(&self) -> Patience {

@@ -77,6 +77,7 @@ mod schema;
 mod sessions;
 mod settings;
 mod side;
+mod small;
 mod store;
 mod stranger;
 mod transaction;
