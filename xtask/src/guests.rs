@@ -159,12 +159,12 @@ fn install_target() -> crate::Outcome {
     })
 }
 
-/// Compresses what is distributed.
+/// Compresses a file that is distributed.
 pub(crate) fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     compress(bytes, 6)
 }
 
-/// Compresses what stays on this machine: larger, in a fraction of the time.
+/// Compresses a file that stays on this machine: larger, in a fraction of the time.
 pub(crate) fn pack_quickly(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     compress(bytes, 1)
 }
