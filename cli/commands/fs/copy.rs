@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use runtime::actions::CopyFiles;
-use runtime::{Error, FsError, Sandbox, TreeCopy};
+use runtime::{FsError, Sandbox, TreeCopy};
 use serde_json::json;
 
 use crate::printer::{Hinted, Printer};
@@ -97,7 +97,7 @@ pub(super) fn mkdir(sandbox: &Sandbox, paths: &[String], printer: &Printer) -> a
 pub(super) fn mv(sandbox: &Sandbox, from: &str, to: &str, printer: &Printer) -> anyhow::Result<()> {
     let to = inside(sandbox, to, super::name_of(from))?;
     sandbox.fs().rename(from, &to).map_err(|error| match error.fs_error() {
-        Some(FsError::Invalid) => Error::Invalid(format!("cannot move `{from}` into itself")),
+        Some(FsError::Invalid) => runtime::Error::Invalid(format!("cannot move `{from}` into itself")),
         _ => error,
     })?;
     if printer.is_json() {
