@@ -410,7 +410,7 @@ fn options_of(options: &RunOptions) -> anyhow::Result<Map<String, Value>> {
     Ok(made)
 }
 
-// What is piped or redirected is read to its end before the command starts. Anything else may have no end: a terminal, or the socket that Node
+// Piped or redirected input is read to its end before the command starts. Other input may have no end: a terminal, or the socket that Node
 // leaves open.
 fn is_piped() -> bool {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned();

@@ -81,16 +81,14 @@ fn has_target() -> bool {
 fn build(workspace: &Path, target: &Path) -> bool {
     println!("cargo::warning=building the guest modules, which takes some minutes; `cargo xtask guests` shows the progress");
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["run", "--quiet", "--package", "xtask", "--target-dir"]).arg(target.join("guests/xtask")).args(["--", "guests"]);
-    cargo.current_dir(workspace).env("CARGO_TARGET_DIR", target);
-    // Settings of the outer build do not apply to the inner one.
+    cargo.args(["run", "--quiet", "--package", "xtask", "--target-dir"]).arg(target.join("guests/xtask"));
+    // `xtask` runs here, also if the outer build or the configuration of cargo is for another platform.
+    if let Some(host) = env::var_os("HOST") {
+        cargo.arg("--target").arg(host);
+    }
+    cargo.args(["--", "guests"]).current_dir(workspace).env("CARGO_TARGET_DIR", target);
     for (name, _) in env::vars_os() {
-        let name = name.to_string_lossy().into_owned();
-        let is_ours =
-            ["CARGO_FEATURE_", "CARGO_CFG_", "CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
-        let is_of_build = ["TARGET", "HOST", "PROFILE", "OPT_LEVEL", "DEBUG", "OUT_DIR", "NUM_JOBS", "CARGO_ENCODED_RUSTFLAGS"];
-        let is_of_clippy = ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"];
-        if is_ours || is_of_build.contains(&name.as_str()) || is_of_clippy.contains(&name.as_str()) {
+        if is_of_outer_build(&name.to_string_lossy()) {
             cargo.env_remove(&name);
         }
     }
@@ -106,6 +104,15 @@ fn build(workspace: &Path, target: &Path) -> bool {
             false
         }
     }
+}
+
+// Settings of the outer build do not apply to the inner one.
+pub(crate) fn is_of_outer_build(name: &str) -> bool {
+    let is_ours = ["CARGO_FEATURE_", "CARGO_CFG_", "CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
+    let is_of_build = ["TARGET", "HOST", "PROFILE", "OPT_LEVEL", "DEBUG", "OUT_DIR", "NUM_JOBS"].contains(&name);
+    let is_of_platform = ["CARGO_BUILD_TARGET", "CARGO_ENCODED_RUSTFLAGS"].contains(&name);
+    let is_of_clippy = ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"].contains(&name);
+    is_ours || is_of_build || is_of_platform || is_of_clippy
 }
 
 fn embed_guest(directory: &Path, (name, constant, docs, entry): (&str, &str, &str, &str)) -> Option<String> {

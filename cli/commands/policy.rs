@@ -24,8 +24,11 @@ pub(crate) fn run(global: &Global, args: &PolicyArgs, printer: &Printer) -> anyh
             let policy = open(false)?.policy();
             if printer.is_json() {
                 printer.json(&json!({ "policy": policy }));
+            } else if let Some(policy) = policy {
+                policy.to_string().lines().for_each(|line| printer.line(line));
             } else {
-                policy.map(|policy| policy.to_string()).unwrap_or_default().lines().for_each(|line| printer.line(line));
+                // Not a result: the results are a policy file.
+                printer.note("no policy");
             }
         }
         PolicyVerb::Set { file: GivenPolicy(policy), .. } => {

@@ -21,11 +21,11 @@ enum Kind {
     Link(String),
 }
 
-/// What is below a directory, by relative paths.
+/// The content of a directory, by relative paths.
 #[derive(Default)]
 pub(super) struct Tree {
     entries: Vec<(String, Kind)>,
-    /// What was left out: devices, links that lead out, names that are not UTF-8.
+    /// Omitted files: devices, links that lead out, names that are not UTF-8.
     pub(super) omitted: Vec<String>,
 }
 

@@ -3,6 +3,11 @@
 //! `cargo xtask guests` builds the modules; this crate carries them compressed, with the sha256 of their unpacked bytes
 //! and the name of their entry point. Knows nothing of engines.
 
+#[cfg(test)]
+#[expect(dead_code, reason = "cargo runs the build script; the tests call some of its functions")]
+#[path = "../build.rs"]
+mod build_script;
+
 pub mod scientific;
 
 use std::io::{self, Read};
@@ -96,6 +101,17 @@ pub fn programs() -> impl Iterator<Item = (&'static str, &'static Guest)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // With the platform of the outer build, `xtask` would be built for a machine that it does not run on.
+    #[test]
+    fn settings_of_the_outer_build_do_not_reach_the_build_of_the_modules() {
+        for name in ["CARGO_BUILD_TARGET", "CARGO_ENCODED_RUSTFLAGS", "CARGO_FEATURE_MCP", "TARGET", "RUSTC_WORKSPACE_WRAPPER"] {
+            assert!(build_script::is_of_outer_build(name), "{name}");
+        }
+        for name in ["PATH", "CARGO_HOME", "CARGO_TARGET_DIR", "RUSTUP_TOOLCHAIN", "HTTPS_PROXY"] {
+            assert!(!build_script::is_of_outer_build(name), "{name}");
+        }
+    }
 
     #[test]
     fn the_license_of_everything_in_python_is_included() {

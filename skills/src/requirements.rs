@@ -88,7 +88,7 @@ pub(crate) fn lines(text: &str) -> Vec<(usize, String)> {
 /// Parses a line of a `requirements.txt`.
 pub(crate) fn need(line: &str) -> Need {
     let mut refuse = |name: &str| Err(runtime::Error::Invalid(name.to_owned()));
-    // What is not a name reaches no pip, which might run code for it.
+    // Only names are passed to pip, which might run code for anything else.
     if !runtime::requirements(line, &mut refuse).is_ok_and(|names| names.len() == 1) {
         return Need::Unreadable;
     }

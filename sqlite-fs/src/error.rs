@@ -206,7 +206,7 @@ pub enum Error {
     #[error("the file is not a database")]
     NotADatabase,
     /// A foreign file violates a rule, so nothing was imported.
-    #[error("the file was rejected: {rule}: {detail}")]
+    #[error("the file was rejected: {}", verdict(rule, detail))]
     Refused {
         /// The rule, as [`Violation::rule`](crate::Violation::rule) names it.
         rule: &'static str,
@@ -278,6 +278,14 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
+}
+
+/// The rule that a foreign file must be a SQLite database.
+pub(crate) const NO_DATABASE: &str = "file format";
+
+/// Describes why a file was rejected. If it is not a database at all, the detail explains that without the name of the rule.
+fn verdict(rule: &str, detail: &str) -> String {
+    if rule == NO_DATABASE { detail.to_owned() } else { format!("{rule}: {detail}") }
 }
 
 /// Describes the existing versions.
@@ -546,6 +554,13 @@ impl From<Fault> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rejected_file_that_is_not_a_database_needs_no_name_of_a_rule() {
+        let shown = |rule, detail: &str| Error::Refused { rule, detail: detail.to_owned() }.to_string();
+        assert_eq!(shown("quota", "too many checkpoints"), "the file was rejected: quota: too many checkpoints");
+        assert_eq!(shown(NO_DATABASE, "it is a text file"), "the file was rejected: it is a text file");
+    }
 
     #[test]
     fn an_error_names_the_path_it_is_about() {

@@ -169,7 +169,7 @@ impl Database {
 fn blame(error: Error) -> Error {
     match error {
         Error::Damaged(detail) => refused("readable", detail),
-        Error::NotADatabase => refused("readable", "it is not a SQLite database"),
+        Error::NotADatabase => refused(NO_DATABASE, "it is not an SQLite database"),
         Error::Sqlite(error) => refused("readable", error.to_string()),
         other => other,
     }

@@ -12,7 +12,7 @@ use crate::{Outcome, dist, guests};
 pub(crate) fn run_demo() -> Outcome {
     let begin = Instant::now();
     let guests = guests::start()?;
-    step("building sandlite, which takes 10 to 20 minutes the first time");
+    step("building sandlite, which takes some minutes the first time");
     // With the features of the whole workspace: the wheel and the tests then find every crate built.
     let built = run(cargo().args(["build", "--workspace", "--release", "--bin", "sandlite"]), "install Rust with rustup");
     guests.finish().and(built)?;

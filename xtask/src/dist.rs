@@ -85,12 +85,17 @@ fn build(work: Work) -> Outcome {
     Ok(())
 }
 
+/// Returns where the guests are that a program of the profile `release` has compiled for other machines: the demo and the wheel share them.
+pub(crate) fn compiled_by_release() -> PathBuf {
+    target().join("dist.compiled")
+}
+
 /// Copies a program and its guests, compiled and packed, to a directory: for the demo, which should not take minutes.
 pub(crate) fn assemble(program: &Path, place: &Path) -> Fallible<PathBuf> {
     step("compiling the guests for other machines");
     let shipped = place.join(SHIPPED);
     fs::create_dir_all(&shipped)?;
-    let compiled = output(Command::new(program).args(["guests", "compile"]).arg(place.with_extension("compiled")), CARGO)?;
+    let compiled = output(Command::new(program).args(["guests", "compile"]).arg(compiled_by_release()), CARGO)?;
     let mut kept = Vec::new();
     for path in compiled.lines().map(Path::new) {
         let name = format!("{}.xz", path.file_name().ok_or("a guest has no file name")?.to_string_lossy());

@@ -159,12 +159,12 @@ fn install_target() -> crate::Outcome {
     })
 }
 
-/// Compresses what is distributed.
+/// Compresses a file that is distributed.
 pub(crate) fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     compress(bytes, 6)
 }
 
-/// Compresses what stays on this machine: larger, in a fraction of the time.
+/// Compresses a file that stays on this machine: larger, in a fraction of the time.
 pub(crate) fn pack_quickly(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     compress(bytes, 1)
 }
@@ -208,14 +208,19 @@ fn dependencies() -> crate::Fallible<String> {
     Ok(lines.join("\n"))
 }
 
-// All profiles: that of the guests inherits the settings of packages from `release`.
 fn profile() -> crate::Fallible<String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     if !manifest.contains("\n[profile.guest]\n") {
         return Err("Cargo.toml has no [profile.guest]".into());
     }
+    Ok(settings(&manifest))
+}
+
+// The settings of all profiles that matter, without comments: the guests inherit the settings of packages from `release`.
+fn settings(manifest: &str) -> String {
     let sections = manifest.split("\n[").filter(|section| section.starts_with("profile.") && !section.starts_with("profile.d"));
-    Ok(sections.collect::<Vec<_>>().join("\n["))
+    let lines = sections.flat_map(str::lines).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -228,10 +233,10 @@ fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&directory)? {
             let path = entry?.path();
             // Tests and fuzz targets are not part of the module.
-            let skipped = ["tests", "fuzz", "target", "benches", "examples"].iter().any(|name| path.ends_with(name));
+            let skipped = ["tests", "fuzz", "target", "benches", "examples", "tests.rs"].iter().any(|name| path.ends_with(name));
             match path.is_dir() {
-                true if !skipped => left.push(path),
-                true => {}
+                _ if skipped => {}
+                true => left.push(path),
                 false => found.push(path),
             }
         }
@@ -247,4 +252,25 @@ fn hex(bytes: &[u8]) -> String {
 #[expect(clippy::cast_precision_loss, reason = "sizes are for display")]
 fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / f64::from(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_in_the_manifest_do_not_change_the_key_of_the_guests() {
+        let manifest =
+            "[workspace]\n# a\n[profile.guest]\n# b\nopt-level = 3\n\n# c\n[profile.dev]\ndebug = 0\n[package]\nname = \"x\"\n";
+        assert_eq!(settings(manifest), "profile.guest]\nopt-level = 3");
+        assert_eq!(settings(manifest), settings(&manifest.replace("# b\n", "# other\n# words\n")));
+        assert_ne!(settings(manifest), settings(&manifest.replace("= 3", "= 1")));
+    }
+
+    #[test]
+    fn sources_of_tests_are_not_part_of_the_key_of_the_guests() {
+        let sources = files(&root().join("guests/pattern")).unwrap();
+        assert!(sources.iter().any(|path| path.ends_with("src/lib.rs")), "{sources:?}");
+        assert!(!sources.iter().any(|path| path.ends_with("tests.rs")), "{sources:?}");
+    }
 }

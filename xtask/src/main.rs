@@ -59,7 +59,7 @@ Usage: cargo xtask <command>
   docs      rewrite the generated pages in docs/reference and the copies of Rust blocks for the tests
   record    record the results of the machine's real bash for tests/bash
 
-The first call builds everything and takes 10 to 20 minutes on two cores; later calls only build what changed.
+The first call builds everything, which takes some minutes (README.md has the measured time); later calls only build what changed.
 ";
 
 fn main() -> ExitCode {

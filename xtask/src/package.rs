@@ -79,9 +79,8 @@ fn contents(archive: &Path) -> Fallible<Vec<String>> {
 
 // Sources that include a file outside their crate build here, and not from a registry.
 fn escaping() -> Outcome {
-    let tracked = output(Command::new("git").args(["ls-files", "*.rs"]).current_dir(root()), "install git")?;
     let mut found = Vec::new();
-    for path in tracked.lines().filter(|path| path.contains("/src/") && !path.starts_with("xtask/")) {
+    for path in sources()?.iter().filter(|path| path.contains("/src/") && !path.starts_with("xtask/")) {
         let text = fs::read_to_string(root().join(path))?;
         found.extend(included(&text).filter(|included| escapes(path, included)).map(|included| format!("{path}: {included}")));
     }
@@ -89,6 +88,35 @@ fn escaping() -> Outcome {
         return Ok(());
     }
     Err(format!("a packed crate contains only files below its own directory; these are not: {}", found.join(", ")).into())
+}
+
+// The sources by their paths in the repository. An unpacked archive has no list of them, and is read instead.
+fn sources() -> Fallible<Vec<String>> {
+    let tracked = output(Command::new("git").args(["ls-files", "*.rs"]).current_dir(root()), "install git").unwrap_or_default();
+    if tracked.is_empty() {
+        return below(&root());
+    }
+    Ok(tracked.lines().map(str::to_owned).collect())
+}
+
+fn below(root: &Path) -> Fallible<Vec<String>> {
+    let mut found = Vec::new();
+    let mut left = vec![root.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            let path = entry.path();
+            let is_source = path.extension().is_some_and(|extension| extension == "rs");
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            match entry.file_type()?.is_dir() {
+                true if !is_hidden && path != target() => left.push(path),
+                false if is_source => found.push(path.strip_prefix(root)?.to_string_lossy().into_owned()),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 fn included(text: &str) -> impl Iterator<Item = &str> {
@@ -113,6 +141,15 @@ fn escapes(source: &str, included: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sources_of_an_unpacked_archive_are_those_of_the_repository() {
+        let read = below(&root()).unwrap();
+        assert!(read.iter().any(|path| path == "runtime/src/lib.rs"));
+        for listed in sources().unwrap() {
+            assert!(read.contains(&listed) || !root().join(&listed).exists(), "{listed}");
+        }
+    }
 
     #[test]
     fn includes_outside_the_crate_are_found() {

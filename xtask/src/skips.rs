@@ -70,6 +70,8 @@ mod tests {
             "pytest: the program was not built",
             "behaviour::files::a",
             "the Python package: pip",
+            "gnu::text_utilities_are_gnus: the machine's utilities are not (GNU coreutils) 9.1",
+            "random::a: `/bin/bash` is not bash 5.2, with which ours is compared",
         ] {
             assert!(!is_allowed(&allowed, refused), "{refused}");
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run::{cargo, output, root, run, step, target};
-use crate::{Fallible, Outcome, guests, skips};
+use crate::{Fallible, Outcome, dist, guests, skips};
 
 const PYTHON: &str = "install Python 3.9 or newer (`apt install python3 python3-venv` on Debian)";
 
@@ -126,14 +126,16 @@ fn wheel(carried: Guests) -> Fallible<PathBuf> {
     run(cargo().args(["build", "--workspace", "--release", "--quiet", "--bin", "sandlite-native"]), "install Rust with rustup")?;
     let library = target().join("release/deps/lib_native.so");
     let place = target().join("wheel");
-    let compiled = if carried == Guests::Compiled { compile(&library, &place)? } else { Vec::new() };
+    let compiled =
+        if carried == Guests::Compiled { compile(&library, &place, &dist::compiled_by_release())? } else { Vec::new() };
     pack(&library, &compiled, &place.join(if carried == Guests::Compiled { "dist" } else { "test" }))
 }
 
 /// Packs the wheel of a distribution, with compiled guests, and tests it with an empty cache. Returns the wheel's path.
 pub(crate) fn pack_for_others(library: &Path, place: &Path) -> Fallible<PathBuf> {
     step("packing the Python package");
-    let compiled = compile(library, &target().join("dist-build/wheel"))?;
+    let built = target().join("dist-build/wheel");
+    let compiled = compile(library, &built, &built.join("compiled"))?;
     let wheel = pack(library, &compiled, place)?;
     let python = environment("dist", &wheel)?;
     let cache = target().join("dist-build/wheel-cache");
@@ -179,15 +181,15 @@ fn pack(library: &Path, compiled: &[PathBuf], out: &Path) -> Fallible<PathBuf> {
     Ok(PathBuf::from(output(&mut pack, PYTHON)?.trim()))
 }
 
-// The library itself compiles guests for other machines; Python can load it from anywhere.
-fn compile(library: &Path, place: &Path) -> Fallible<Vec<PathBuf>> {
+// The library itself compiles guests for other machines, unless `compiled` has them; Python can load it from anywhere.
+fn compile(library: &Path, place: &Path, compiled: &Path) -> Fallible<Vec<PathBuf>> {
     step("compiling the guests for other machines");
     let loaded = place.join("native");
     fs::create_dir_all(&loaded)?;
     fs::copy(library, loaded.join("_native.abi3.so"))?;
     let script = "import _native, sys; print(*_native.compile_guests(sys.argv[1]), sep='\\n')";
     let mut python = Command::new("python3");
-    python.args(["-c", script]).arg(place.join("compiled")).env("PYTHONPATH", &loaded);
+    python.args(["-c", script]).arg(compiled).env("PYTHONPATH", &loaded);
     Ok(output(&mut python, PYTHON)?.lines().map(PathBuf::from).collect())
 }
 

@@ -96,7 +96,10 @@ pub(super) fn mkdir(sandbox: &Sandbox, paths: &[String], printer: &Printer) -> a
 
 pub(super) fn mv(sandbox: &Sandbox, from: &str, to: &str, printer: &Printer) -> anyhow::Result<()> {
     let to = inside(sandbox, to, super::name_of(from))?;
-    sandbox.fs().rename(from, &to)?;
+    sandbox.fs().rename(from, &to).map_err(|error| match error.fs_error() {
+        Some(FsError::Invalid) => runtime::Error::Invalid(format!("cannot move `{from}` into itself")),
+        _ => error,
+    })?;
     if printer.is_json() {
         printer.json(&json!({ "from": from, "to": to }));
     }

@@ -116,7 +116,10 @@ impl Agent<'_> {
                 None => false,
             };
             files.fs().create_parents(&to)?;
-            files.fs().rename(&from, &to).map_err(|error| error.during("move"))?;
+            files.fs().rename(&from, &to).map_err(|error| match error.fs_error() {
+                Some(FsError::Invalid) => Error::Invalid(format!("cannot move `{from}` into itself")),
+                _ => error.during("move").into(),
+            })?;
             Ok(Moved { from: from.clone(), to: to.clone(), replaced })
         })
     }

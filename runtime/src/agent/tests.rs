@@ -243,6 +243,8 @@ fn moving_replaces_a_file_only_with_overwrite() {
     assert!(rename("/c", false).is_err());
     sandbox.agent().rename(&MoveFile { from: "/b".into(), to: "/new/dir/b".into(), ..MoveFile::default() }).unwrap();
     assert_eq!(content(&sandbox, "/new/dir/b"), "A");
+    let into_itself = MoveFile { from: "/new".into(), to: "/new/dir/new".into(), ..MoveFile::default() };
+    assert_eq!(sandbox.agent().rename(&into_itself).unwrap_err().to_string(), "cannot move `/new` into itself");
 }
 
 #[test]

@@ -344,7 +344,7 @@ fn uninterrupted<T>(mut operation: impl FnMut() -> Result<T, Error>) -> Result<T
     }
 }
 
-// The directory as `cd` shows it. What no path can be stays as it is, and is refused later.
+// The directory as `cd` shows it. A text that is not a valid path stays as it is, and is rejected later.
 fn settled(start: &str, directory: &str) -> String {
     let whole = if directory.starts_with('/') { directory.to_owned() } else { format!("{start}/{directory}") };
     let path = FsPath::root().join(&whole).ok().filter(|_| !directory.is_empty());

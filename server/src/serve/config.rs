@@ -94,7 +94,7 @@ pub struct Config {
     pub first_key: Option<String>,
     /// The token that requests below `/v1/admin` must send as `X-Admin-Token`, if set.
     pub admin_token: Option<String>,
-    /// What must be sent as a bearer token to `/metrics`, if it is set.
+    /// The bearer token that requests to `/metrics` must send, if set.
     pub metrics_token: Option<String>,
 }
 

@@ -130,7 +130,7 @@ async fn completed(
         Begun::Answered(kept) => return Ok(replayed(kept)),
     }
     let under_way = UnderWay { app, tenant, key, is_ended: false };
-    // Its answer is stored. What frees room works without any, and has a short one.
+    // The response is stored. Requests that free room work without any, and their responses are short.
     if !frees(&request) {
         under_way.app.require_known_room(&under_way.tenant).await?;
     }

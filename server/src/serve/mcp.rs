@@ -96,7 +96,7 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
         .await?;
     let busy = || Problem::limited("too many requests of this tenant are waiting", 1);
     if called.is_some_and(Known::takes_turns) {
-        // That of the other routes, which return the version that they wrote. It comes before the tenant's turn, as there.
+        // The turn of the sandbox, taken before the tenant's turn: the other routes do the same, and return the version that they wrote.
         parts.extensions.insert(Arc::new(slot.turn().await?));
     }
     if calls {
@@ -106,7 +106,7 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
     if called.is_some_and(Known::runs) {
         let (app, tenant) = (app.clone(), caller.tenant);
         parts.extensions.insert(Spending(Arc::new(move |fuel| {
-            // Nobody waits for it who could be told that it failed.
+            // The request may have ended, so a failure cannot be reported to it.
             let _ = app.catalog().spend(&tenant, fuel);
         })));
     }

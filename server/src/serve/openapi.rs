@@ -148,7 +148,7 @@ pub(super) static ROUTES: &[Route] = &[
         [query("before", "integer", "Only rows before this number."), query("limit", "integer", "Rows of a page.")], Nothing, [(200, Json("Any"))], []),
     route!("POST" "/mcp" "mcp" RUN, "Model Context Protocol (streamable HTTP, without sessions)",
         [header("X-Sandbox-ID", "The sandbox; the one named `main` by default.")], Json("Any"), [(200, JsonOrEvents("Any")), (202, Nothing)], [404, 406, 413, 415]),
-    route!("GET" "/artifacts/{id}/files.tar.gz" "downloadArtifacts" RUN, "Download what an execution left, by the address in its `files_url`",
+    route!("GET" "/artifacts/{id}/files.tar.gz" "downloadArtifacts" RUN, "Download the files of an execution, by the address in its `files_url`",
         [query("expires", "integer", "When the address expires."), query("signature", "string", "The server's signature.")], Nothing, [(200, Bytes("application/octet-stream"))], [404, 429]),
     route!("GET" "/openapi.json" "openApi" RUN, "This document", [], Nothing, [(200, Json("Any"))], []),
     route!("GET" "/docs" "docs" RUN, "This document for people", [], Nothing, [(200, Bytes("text/html"))], []),

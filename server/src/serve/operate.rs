@@ -24,7 +24,7 @@ use crate::listener::REFUSAL_TIME;
 /// Rows of a page of the audit log, and most of them.
 const PAGE: usize = 100;
 const MOST_ROWS: usize = 1000;
-/// When an admin who may create no more keys may look again, in seconds.
+/// The delay after which an admin with the maximum number of keys may retry, in seconds.
 const LATER: u64 = 3600;
 /// Longest name of a tenant or a key.
 const LONGEST_NAME: usize = 128;

@@ -28,7 +28,7 @@ pub(super) fn listed(headers: &HeaderMap, allowed: &[String]) -> Option<HeaderVa
     allowed.iter().find(|known| *known == origin).and_then(|known| HeaderValue::from_str(known).ok())
 }
 
-/// Returns the answer to a browser that asks what a page may send; `None` for every other request. No key is sent with it.
+/// Returns the response to a preflight request, which has no key; `None` for every other request.
 pub(super) fn preflight(request: &Request) -> Option<Response> {
     if *request.method() != Method::OPTIONS || !request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
         return None;

@@ -13,7 +13,7 @@ use super::prepared::write_files;
 use crate::catalog::Catalog;
 use crate::{Error, File};
 
-/// How the names of directories begin that are still being written.
+/// The prefix of the names of directories that are still being written.
 const UNFINISHED: &str = ".new-";
 
 /// Updates the directory and returns the part of it to mount.

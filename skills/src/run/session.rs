@@ -98,7 +98,7 @@ fn turn_of(inner: &Inner, name: &str) -> Arc<Mutex<()>> {
     Arc::clone(turns.entry(name.to_owned()).or_default())
 }
 
-/// Removes the results and the input of the last run, and what its script may have put in the place of directories.
+/// Removes the results and the input of the last run, and files or links with which its script may have replaced directories.
 pub(super) fn clear(sandbox: &Sandbox) -> Result<(), Error> {
     let fs = sandbox.fs();
     let mut gone = Vec::new();

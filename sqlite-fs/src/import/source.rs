@@ -15,10 +15,10 @@ use rusqlite::{Connection, OpenFlags};
 use super::{Import, refused};
 use crate::clock;
 use crate::copy::file_uri;
-use crate::error::Error;
+use crate::error::{Error, NO_DATABASE};
 use crate::making::with_suffix;
 use crate::patience::bytes_on_disk;
-use crate::schema;
+use crate::{schema, stranger};
 
 /// Maximum length of a value: a call's whole output.
 const VALUE_MAX: i32 = 80 << 20;
@@ -113,7 +113,7 @@ impl Source {
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI,
         )?;
         restrain(&mut connection, import.deadline)?;
-        sound(&connection)?;
+        sound(&connection, &path)?;
         let columns = columns(&connection)?;
         let chunk_bytes = chunk_bytes(&connection)?;
         connection.authorizer(Some(|context: rusqlite::hooks::AuthContext<'_>| match context.action {
@@ -179,14 +179,14 @@ fn restrain(connection: &mut Connection, deadline: Option<Instant>) -> Result<()
 }
 
 /// Checks the page structure first, so that later steps can rely on the engine.
-fn sound(connection: &Connection) -> Result<(), Error> {
+fn sound(connection: &Connection, path: &Path) -> Result<(), Error> {
     let verdict = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match verdict {
         Ok(verdict) if verdict == "ok" => Ok(()),
         Ok(verdict) => Err(refused("page structure", verdict)),
         Err(error) => match Error::from(error) {
             Error::Damaged(detail) => Err(refused("page structure", detail)),
-            Error::NotADatabase => Err(refused("page structure", "not a SQLite database")),
+            Error::NotADatabase => Err(refused(NO_DATABASE, stranger::file(path))),
             Error::Sqlite(error) => Err(refused("page structure", error.to_string())),
             other => Err(other),
         },

@@ -389,7 +389,7 @@ impl Rules {
         one == other || (are_over && self.class(&one.inherited) == self.class(&other.inherited))
     }
 
-    /// Returns whether something at a path or below it may have to stay as it is: what is read-only or can only grow.
+    /// Returns whether something at a path or below it may have to stay as it is, because it is read-only or append-only.
     pub(crate) fn keeps(&self, path: &str) -> bool {
         let mut state = Arc::clone(&self.root);
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -398,7 +398,7 @@ impl Rules {
         matches!(self.of_path(path).access, Access::Read | Access::Append) || self.keeps_below(&state.state)
     }
 
-    /// Returns whether something below a directory may have to stay where it is: what is read-only or can only grow.
+    /// Returns whether something below a directory may have to stay where it is, because it is read-only or append-only.
     pub(crate) fn keeps_below(&self, state: &State) -> bool {
         let keeps = |access: Access| matches!(access, Access::Read | Access::Append);
         let is_next = |&(number, _): &(u16, u16)| self.rule(number).and_then(|rule| rule.access).is_some_and(keeps);

@@ -87,7 +87,7 @@ class Fetching:
             raise
 
     def during(self, work: Callable[[], T]) -> T:
-        """Does what downloads with this."""
+        """Runs a function that downloads with this object, and raises the exception that interrupted it."""
         try:
             return work()
         finally:

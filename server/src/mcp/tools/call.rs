@@ -206,7 +206,7 @@ fn last_line(bytes: &[u8]) -> String {
     line.chars().filter(|c| !c.is_control()).take(MESSAGE).collect()
 }
 
-// Who counts the fuel of the call, if somebody does.
+// The function that counts the fuel of the call, if there is one.
 fn spending_of(context: &RequestContext<RoleServer>) -> Option<Spending> {
     context.extensions.get::<http::request::Parts>()?.extensions.get().cloned()
 }

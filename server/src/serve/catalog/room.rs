@@ -1,8 +1,8 @@
-//! The bytes that a tenant's rows take: what its executions were given and printed, answers that are kept, and files, however small.
+//! The bytes of a tenant's rows: input and output of its executions, stored responses, and files, however small.
 
 use super::Catalog;
 
-/// Sums of indices of `schema.rs`, which have the same expressions: no row is read. Each row counts for what it takes besides its texts.
+/// Sums of indices of `schema.rs`, which have the same expressions: no row is read. Each row also counts 512 bytes besides its texts.
 const BYTES: &str = "SELECT
     (SELECT coalesce(sum(512 + coalesce(length(CAST(input AS BLOB)), 0) + coalesce(length(CAST(output AS BLOB)), 0)
         + length(CAST(logs AS BLOB))), 0) FROM execution WHERE tenant = ?1)
@@ -10,7 +10,7 @@ const BYTES: &str = "SELECT
     + (SELECT 512 * count(*) FROM file WHERE tenant = ?1)";
 
 impl Catalog {
-    /// Returns the bytes of a tenant's rows. On a connection of its own: many rows take a while, and nobody waits for them.
+    /// Returns the bytes of a tenant's rows. On a separate connection: many rows take a while, and other requests do not wait for it.
     pub(crate) fn bytes_of_rows(&self, tenant: &str) -> rusqlite::Result<u64> {
         let bytes: i64 = match &self.0.path {
             Some(path) => Self::reader(path)?.query_row(BYTES, [tenant], |row| row.get(0))?,

@@ -16,7 +16,7 @@ use crate::serve::problem::Problem;
 
 /// Longest name of a session.
 const NAME_BYTES: usize = 255;
-/// When a client that has no room may look again, in seconds.
+/// The delay after which a client without room may retry, in seconds.
 const LATER: u64 = 60;
 
 /// Refuses a text that cannot be the name of a session. No path is made from it.
@@ -27,7 +27,7 @@ pub(super) fn require_name(name: &str) -> Result<(), Problem> {
     Err(Problem::bad_request("invalid session: expected 1 to 255 bytes without control characters"))
 }
 
-/// Refuses a session that is new, if the tenant has as many as it may have.
+/// Rejects a new session if the tenant has the maximum number of sessions.
 pub(super) fn require_place(app: &App, tenant: &str, session: &str) -> Result<(), Problem> {
     let most = app.config().sandboxes_of_tenant;
     if app.catalog().has_session(tenant, session)? {

@@ -16,7 +16,7 @@ use crate::serve::problem::Problem;
 
 /// The directory of a tenant that holds them.
 const DIRECTORY: &str = "files";
-/// When a client that has no room may look again, in seconds.
+/// The delay after which a client without room may retry, in seconds.
 const LATER: u64 = 60;
 
 /// Stores the output of `write` under a new id; returns the number of bytes.
