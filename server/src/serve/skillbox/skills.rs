@@ -110,7 +110,9 @@ fn keep_or_replace(app: &App, tenant: &Tenant, package: &Package, replace: bool)
     }
     app.require_room(&tenant.name, package.files().iter().map(|file| file.content.len() as u64).sum())?;
     let pushed = tenant.skills().push(package, Needs { replace, ..Needs::default() }).map_err(|error| match error {
-        Error::Conflict { .. } => Problem::conflict(format!("{error}; raise `version` in SKILL.md, or replace the content with an admin's key")),
+        Error::Conflict { .. } => {
+            Problem::conflict(format!("{error}; raise `version` in SKILL.md, or replace the content with an admin's key"))
+        }
         error => refused(error),
     })?;
     app.stored_more(&tenant.name);
