@@ -122,12 +122,12 @@ def test_no_setting_of_pip_makes_it_build(tmp_path, wheels, monkeypatch):
     needed = tmp_path / "needed.txt"
     needed.write_text(f"beta @ file://{wheels}/source-1.0.tar.gz\n")
     settings = tmp_path / "pip.conf"
+    for name in ("PIP_CONSTRAINT", "PIP_REQUIREMENT"):
+        with monkeypatch.context() as patch, Sandbox() as box:
+            patch.setenv(name, str(needed))
+            patch.setenv("PIP_NO_BINARY", ":all:")
+            assert names(box.pip_install("alpha", find_links=wheels, offline=True).installed) == ["alpha", "beta"]
     with Sandbox() as box:
-        for name in ("PIP_CONSTRAINT", "PIP_REQUIREMENT"):
-            with monkeypatch.context() as patch:
-                patch.setenv(name, str(needed))
-                patch.setenv("PIP_NO_BINARY", ":all:")
-                assert names(box.pip_install("alpha", find_links=wheels, offline=True).installed) == ["alpha", "beta"]
         for text in (f"[global]\nconstraint = {needed}\n", f"[download]\nrequirement = {needed}\n"):
             settings.write_text(text)
             with monkeypatch.context() as patch, pytest.raises(PackageError):
