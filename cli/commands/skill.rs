@@ -16,6 +16,8 @@ use crate::args::{Global, Skill, SkillVerb};
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
+pub(crate) use perform::{TIMEOUT, read_input};
+
 /// The environment variable that names the catalog if `--skills` is absent.
 const VARIABLE: &str = "SANDLITE_SKILLS";
 

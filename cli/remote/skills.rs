@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::http::escaped;
 use super::{Remote, text};
-use crate::args::{SkillRun, SkillVerb};
+use crate::args::{PushOptions, SkillRun, SkillVerb};
+use crate::commands::skill::{TIMEOUT, read_input};
 use crate::exit::Code;
+use crate::printer::Hinted;
 
 pub(super) fn run(remote: &Remote<'_>, verb: &SkillVerb) -> anyhow::Result<Code> {
     match verb {
@@ -36,9 +38,15 @@ pub(super) fn run(remote: &Remote<'_>, verb: &SkillVerb) -> anyhow::Result<Code>
                 }
             })
         }
-        SkillVerb::Push(args) => push(remote, &::skills::Package::from_path(&args.path)?),
+        SkillVerb::Push(args) => {
+            refuse(&args.options)?;
+            push(remote, &::skills::Package::from_path(&args.path)?, args.options.replace)
+        }
         SkillVerb::Run(run) => self::run_one(remote, run),
-        SkillVerb::Add(add) => crate::commands::skill::added(&add.source, |package| push(remote, package)),
+        SkillVerb::Add(add) => {
+            refuse(&add.options)?;
+            crate::commands::skill::added(&add.source, |package| push(remote, package, add.options.replace))
+        }
         SkillVerb::Files { name, path } => {
             let query = path.as_ref().map(|path| format!("?path={}", escaped(path).replace('/', "%2F"))).unwrap_or_default();
             let found = remote.http.json("GET", &format!("{}/files{query}", address(name)), None)?;
@@ -101,8 +109,20 @@ pub(super) fn run(remote: &Remote<'_>, verb: &SkillVerb) -> anyhow::Result<Code>
     }
 }
 
-fn push(remote: &Remote<'_>, package: &::skills::Package) -> anyhow::Result<Code> {
-    let made = remote.http.send("POST", "/v1/skills", &[("Content-Type", "application/zip")], &package.to_zip())?.bytes()?;
+// The server looks for packages, with its own settings.
+fn refuse(options: &PushOptions) -> anyhow::Result<()> {
+    let here = [("--find-links", !options.find_links.is_empty()), ("--offline", options.offline)];
+    match here.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            Err(Hinted::error(format!("`{option}` does not work on a server"), "leave it out, or leave out `--server`"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn push(remote: &Remote<'_>, package: &::skills::Package, replace: bool) -> anyhow::Result<Code> {
+    let target = if replace { "/v1/skills" } else { "/v1/skills?replace=false" };
+    let made = remote.http.send("POST", target, &[("Content-Type", "application/zip")], &package.to_zip())?.bytes()?;
     let made: Value = serde_json::from_slice(&made).context("invalid response of the server")?;
     remote.lines(&made, &json!([made]), |row| format!("pushed {}@{}", text(row, "name"), text(row, "version")))
 }
@@ -117,18 +137,11 @@ fn address(name: &str) -> String {
 }
 
 fn run_one(remote: &Remote<'_>, run: &SkillRun) -> anyhow::Result<Code> {
-    let input = match run.input.as_deref() {
-        None => "{}".to_owned(),
-        Some("-") => std::io::read_to_string(std::io::stdin())?,
-        Some(given) => match given.strip_prefix('@') {
-            Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?,
-            None => given.to_owned(),
-        },
-    };
-    let input: Value = serde_json::from_str(&input).context("invalid input: expected JSON")?;
+    let input = run.input.as_deref().map_or_else(|| Ok("{}".to_owned()), read_input)?;
+    serde_json::from_str::<Value>(&input).context("invalid input: expected JSON")?;
     let (name, version) = split(&run.name);
     let env: serde_json::Map<String, Value> = run.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let mut body = json!({ "skill": name, "input": input, "env": env });
+    let mut body = json!({ "skill": name, "env": env });
     if version != "latest" {
         body["version"] = json!(version);
     }
@@ -142,29 +155,58 @@ fn run_one(remote: &Remote<'_>, run: &SkillRun) -> anyhow::Result<Code> {
     if !sent.is_empty() {
         body["input_files"] = json!(sent);
     }
-    let result = remote.http.json("POST", "/v1/executions", Some(&body));
+    // The input and the output are passed on as text, so that their numbers stay exact.
+    let body = format!("{{\"input\":{},{}", input.trim(), body.to_string().trim_start_matches('{'));
+    let sending = remote.http.send("POST", "/v1/executions", &[("Content-Type", "application/json")], body.as_bytes());
+    let answer = sending.and_then(super::http::Response::bytes);
     for id in &sent {
         // Only this run needs it; one that stays is listed by GET /v1/files.
         let _ = remote.http.send("DELETE", &format!("/v1/files/{}", escaped(id)), &[], b"");
     }
-    let result = result?;
+    let answer = String::from_utf8(answer?).context("invalid response of the server")?;
+    let result: Value = serde_json::from_str(&answer).context("invalid response of the server")?;
     if let Some(directory) = &run.download {
         download(remote, text(&result, "execution_id"), directory)?;
     }
     if remote.printer.is_json() {
-        remote.printer.json(&result);
+        remote.printer.line(&remote.printer.foreign(answer.trim()));
     } else {
         for line in text(&result, "logs").lines() {
             remote.printer.note(remote.printer.foreign(line));
         }
-        if !result["output"].is_null() {
-            remote.printer.line(&remote.printer.foreign(&result["output"].to_string()));
+        if let Some(output) = member(&answer, "output").filter(|output| *output != "null") {
+            remote.printer.line(&remote.printer.foreign(output));
         }
         if let Some(error) = result["error"].as_str() {
             remote.printer.error(&anyhow::anyhow!("{error}"));
         }
     }
-    Ok(if result["status"] == "success" { Code::Success } else { Code::Failure })
+    Ok(match text(&result, "status") {
+        "success" => Code::Success,
+        "timeout" => Code::Guest(TIMEOUT),
+        _ => Code::Failure,
+    })
+}
+
+// The text of a member of a JSON object.
+fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let mut rest = object.trim_start().strip_prefix('{')?;
+    loop {
+        let (key, after) = first(rest)?;
+        let value = after.trim_start().strip_prefix(':')?;
+        let (_, after) = first(value)?;
+        if key == name {
+            return value.strip_suffix(after).map(str::trim);
+        }
+        rest = after.trim_start().strip_prefix(',')?;
+    }
+}
+
+// The first value of a text, and what follows it.
+fn first(text: &str) -> Option<(Value, &str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    Some((value, text.get(values.byte_offset()..)?))
 }
 
 // Uploads a file for a run; returns its id.
@@ -200,4 +242,21 @@ fn download(remote: &Remote<'_>, execution: &str, directory: &Path) -> anyhow::R
         remote.printer.note(remote.printer.foreign(&format!("file {name} in `{}`", directory.display())));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_keeps_its_text() {
+        let check = |object: &str, expected: Option<&str>| assert_eq!(member(object, "output"), expected, "{object}");
+        check(r#"{"a":1,"output":{"n":123456789012345678901234567890,"x":1.50},"b":"output"}"#, {
+            Some(r#"{"n":123456789012345678901234567890,"x":1.50}"#)
+        });
+        check(r#" { "logs" : "\"output\": 1", "output" : 1.10 } "#, Some("1.10"));
+        check(r#"{"a":{"output":1},"status":"failed"}"#, None);
+        check("[]", None);
+        check("{}", None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue};
@@ -51,6 +51,8 @@ impl ClientHandler for Client {
 
 /// A connection.
 pub(crate) struct Connection {
+    // No two connections of this process have the same.
+    number: u64,
     service: RunningService<RoleClient, Client>,
     is_stale: Arc<AtomicBool>,
     listed: Instant,
@@ -97,7 +99,9 @@ impl Connection {
                 (started.map_err(too_long)?.map_err(|error| plain(&error.to_string()).to_owned())?, None)
             }
         };
-        let mut connection = Self { service, is_stale, listed: Instant::now(), program };
+        static OPENED: AtomicU64 = AtomicU64::new(0);
+        let number = OPENED.fetch_add(1, Ordering::Relaxed);
+        let mut connection = Self { number, service, is_stale, listed: Instant::now(), program };
         let listing = connection.list().await.map_err(|reason| match &connection.program {
             Some(program) => with_said(&reason, program),
             None => reason,
@@ -146,6 +150,11 @@ impl Connection {
         if let Some(program) = program {
             program.close().await;
         }
+    }
+
+    /// Returns what distinguishes it from the others of this process.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Returns whether it can be used no more.

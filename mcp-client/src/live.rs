@@ -112,17 +112,81 @@ impl Live {
             }
             None => return Err(format!("the MCP server `{name}` does not have the tool `{}` any more", tool.name)),
         }
-        let call = match &*self.connection.lock().await {
-            Some(connection) => connection.call(&tool.name, arguments, self.server.timeout, is_over),
+        let (number, call) = match &*self.connection.lock().await {
+            Some(connection) => (connection.number(), connection.call(&tool.name, arguments, self.server.timeout, is_over)),
             None => return Err(format!("the MCP server `{name}` is gone")),
         };
         match call.await {
             Ok(result) => answer::value(&result),
             Err(Failure::Said(reason)) => Err(reason),
             Err(Failure::Gone) => {
-                *self.connection.lock().await = None;
+                // Another call may have opened the server again, which must not be ended.
+                drop(self.connection.lock().await.take_if(|connection| connection.number() == number));
                 Err(format!("the MCP server `{name}` ended during the call; the next call starts it again"))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    // A server in `sh` whose tool waits, ends the program, or returns the number of its process.
+    const SERVER: &str = r#"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case "$line" in
+        *'"initialize"'*) answer "$id" '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+        *'"tools/list"'*) answer "$id" '{"tools":[{"name":"act","inputSchema":{"type":"object"}}]}' ;;
+        *'"wait"'*) ;;
+        *'"end"'*) exit ;;
+        *'"tools/call"'*) answer "$id" '{"content":[{"type":"text","text":"process '$$'"}]}' ;;
+    esac
+done
+"#;
+
+    fn wait_until(is_done: impl Fn() -> bool) {
+        for _ in 0..2000 {
+            if is_done() {
+                return;
+            }
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        panic!("nothing happened in 20 seconds");
+    }
+
+    #[test]
+    fn a_call_on_a_lost_connection_does_not_end_the_next_one() {
+        let text = json!({ "there": { "command": "sh", "args": ["-c", SERVER] } }).to_string();
+        let server = Server::parse_all(&text).unwrap().remove(0);
+        let live = runtime().unwrap().block_on(Live::open(server)).unwrap();
+        let tool = live.now().tools.remove(0);
+        let (is_waiting, is_held) = (AtomicBool::new(false), AtomicBool::new(true));
+        std::thread::scope(|scope| {
+            let slow = scope.spawn(|| {
+                live.call(&tool, json!({ "do": "wait" }), || {
+                    is_waiting.store(true, Ordering::SeqCst);
+                    wait_until(|| !is_held.load(Ordering::SeqCst));
+                    false
+                })
+            });
+            wait_until(|| is_waiting.load(Ordering::SeqCst));
+            let ended = live.call(&tool, json!({ "do": "end" }), || false);
+            assert!(ended.as_ref().is_err_and(|reason| reason.contains("ended during the call")), "{ended:?}");
+            let opened = live.call(&tool, json!({}), || false);
+            is_held.store(false, Ordering::SeqCst);
+            let lost = slow.join().unwrap();
+            assert!(lost.as_ref().is_err_and(|reason| reason.contains("ended during the call")), "{lost:?}");
+            assert!(opened.as_ref().is_ok_and(|process| process.to_string().contains("process ")), "{opened:?}");
+            assert_eq!(live.call(&tool, json!({}), || false), opened);
+        });
+        runtime().unwrap().block_on(live.close());
     }
 }

@@ -100,7 +100,7 @@ pub use history::{Commit, FileChange, HistoryFilter, Json, Run};
 pub use host::Metering;
 pub use host::{GuestStatus, Host, HostBuilder, InstalledProgram, Progress, Starting};
 pub use limits::{LimitReached, Usage};
-pub use packages::{Fetched, Installation, Package, Packages, Refused, Sources, requirements};
+pub use packages::{Fetched, Installation, PIP_PROGRAM, Package, Packages, Refused, Sources, requirements};
 pub use presets::{
     Access, ByteSize, Labels, LimitName, LimitValue, Limits, Overrides, Policy, PolicyError, Preset, Rule, WallTime,
 };

@@ -19,7 +19,7 @@ use crate::vfs::View;
 use trial::{Compiled, Trial};
 use wheel::Wheel;
 
-pub use fetch::{Fetched, Installation, Refused, Sources, requirements};
+pub use fetch::{Fetched, Installation, PIP_PROGRAM, Refused, Sources, requirements};
 
 /// The directory of packages, which is in Python's `sys.path`.
 const SITE_PACKAGES: &str = "/home/user/.local/lib/python3.14/site-packages";

@@ -301,14 +301,16 @@ mod tests {
     fn bombs_are_refused_before_they_are_unpacked() {
         let many: Vec<File> = (0..501).map(|number| file(&format!("f{number}"), b"")).collect();
         assert!(refusal(&many).contains("501 entries"));
-        let mut bomb = pack(&[file("a", &[0; 4096])]);
-        // A forged size: the directory claims one file of 40 GB.
-        for signature in [b"PK\x01\x02", b"PK\x03\x04"] {
-            let at = bomb.windows(4).position(|window| window == signature).unwrap();
-            let size = at + if signature == b"PK\x01\x02" { 24 } else { 22 };
-            bomb[size..size + 4].copy_from_slice(&0xf000_0000u32.to_le_bytes());
+        // A forged size: the directory claims one file of 4 GB, or of 1 MB in 4096 bytes.
+        for (claimed, reason) in [(0xf000_0000u32, "more than"), (1 << 20, "compression ratio of `a`")] {
+            let mut bomb = pack(&[file("a", &[0; 4096])]);
+            for signature in [b"PK\x01\x02", b"PK\x03\x04"] {
+                let at = bomb.windows(4).position(|window| window == signature).unwrap();
+                let size = at + if signature == b"PK\x01\x02" { 24 } else { 22 };
+                bomb[size..size + 4].copy_from_slice(&claimed.to_le_bytes());
+            }
+            assert!(unpack(&bomb).unwrap_err().to_string().contains(reason), "{reason}");
         }
-        assert!(unpack(&bomb).unwrap_err().to_string().contains("more than"));
         let mut lie = pack(&[file("a", &[0; 50])]);
         let at = lie.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
         lie[at + 24..at + 28].copy_from_slice(&10u32.to_le_bytes());
@@ -316,6 +318,17 @@ mod tests {
         for name in ["inner.zip", "a/b.TAR", "x.tar.gz", "x.tar.lzma", "y.7z"] {
             assert!(refusal(&[file(name, b"x")]).contains("nested archive"), "{name}");
         }
+    }
+
+    // T-SKL-02: what cannot be unpacked cannot be checked.
+    #[test]
+    fn encrypted_files_are_refused() {
+        let mut locked = pack(&[file("a", b"text")]);
+        for (signature, flags) in [(b"PK\x01\x02", 8), (b"PK\x03\x04", 6)] {
+            let at = locked.windows(4).position(|window| window == signature).unwrap();
+            locked[at + flags] |= 1;
+        }
+        assert!(unpack(&locked).unwrap_err().to_string().contains("`a` is encrypted"));
     }
 
     // T-SKL-02: a directory with a million entries is rejected by its count, without reading them.

@@ -56,6 +56,6 @@ pub use manifest::{Language, Manifest, Mode, Resources, is_name, read_front_matt
 pub use package::{File, Package};
 pub use requirements::Needs;
 pub use run::{Artifact, Request, RunResult, Skills, Status};
-pub use scan::scan;
+pub use scan::{scan, scanned_text};
 pub use template::{Template, template};
 pub use version::{is_version, next_patch, with_version};

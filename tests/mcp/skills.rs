@@ -46,6 +46,10 @@ fn skills_are_listed_loaded_and_run() {
     let ran = call(&mut client, "run_skill", json!({ "name": "word-counter", "input": { "text": "a b a" } }));
     assert_eq!(ran["structuredContent"]["output"]["total_words"], 3, "{ran}");
     assert_eq!((ran["isError"].as_bool(), ran["structuredContent"]["status"].as_str()), (Some(false), Some("success")));
+    assert_eq!(ran["structuredContent"]["notes"], json!([]));
+    let rounded = call(&mut client, "run_skill", json!({ "name": "word-counter", "input": { "text": "a", "id": 1e20 } }));
+    let note = rounded["structuredContent"]["notes"][0].as_str().unwrap();
+    assert!(note.contains("numbers beyond 64 bits in the input are rounded") && text(&rounded).contains(note), "{rounded}");
     let failed = call(&mut client, "run_skill", json!({ "name": "text-summary", "input": {} }));
     assert_eq!((failed["isError"].as_bool(), text(&failed)), (Some(true), "failed: invalid input: `text` is missing"));
     let unknown = call(&mut client, "run_skill", json!({ "name": "nothing" }));

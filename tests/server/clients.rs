@@ -80,6 +80,33 @@ fn the_go_client_passes_the_list() {
     }
 }
 
+// The options of `skill push` and `run` do what they do without a server, or are refused.
+fn check_skills(directory: &Path, run: &dyn Fn(&[&str]) -> (i32, String, String)) {
+    let head = "---\nname: copy\ndescription: Copies its input.\ntimeout: 1s\n---\nGive anything.\n";
+    let skill = directory.join("copy");
+    std::fs::create_dir(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), head).unwrap();
+    std::fs::write(skill.join("main.sh"), "cat input.json > out/output.json\n").unwrap();
+    let pushed = run(&["skill", "push", "copy"]);
+    assert_eq!((pushed.0, pushed.1.as_str()), (0, "pushed copy@1.0.0\n"), "{}", pushed.2);
+    for option in [&["--offline"][..], &["--find-links", "."]] {
+        let refused = run(&[&["skill", "push", "copy"], option].concat());
+        assert!(refused.0 == 125 && refused.2.contains(&format!("`{}` does not work on a server", option[0])), "{refused:?}");
+    }
+    let ran = run(&["skill", "run", "copy", "--input", r#"{"n": 123456789012345678901234567890, "x": 1.50}"#]);
+    assert_eq!((ran.0, ran.1.as_str()), (0, "{\"n\":123456789012345678901234567890,\"x\":1.50}\n"), "{}", ran.2);
+    let ran = run(&["--json", "skill", "run", "copy", "--input", "[123456789012345678901234567890]"]);
+    assert!(ran.0 == 0 && ran.1.contains(r#""output":[123456789012345678901234567890]"#), "{ran:?}");
+    assert_eq!(run(&["skill", "run", "copy", "--input", "[1]}, {"]).0, 125);
+    // Other content needs `--replace`.
+    std::fs::write(skill.join("main.sh"), "sleep 60\n").unwrap();
+    let refused = run(&["skill", "push", "copy"]);
+    assert!(refused.0 == 1 && refused.2.contains("raise `version` in SKILL.md"), "{refused:?}");
+    assert_eq!(run(&["skill", "push", "copy", "--replace"]).0, 0);
+    let late = run(&["skill", "run", "copy"]);
+    assert!(late.0 == 124 && late.2.contains("execution timed out after 1s"), "{late:?}");
+}
+
 #[test]
 fn the_command_line_uses_a_sandbox_of_a_server() {
     let (server, directory) = (Server::start(&[]), tempfile::tempdir().unwrap());
@@ -140,6 +167,7 @@ fn the_command_line_uses_a_sandbox_of_a_server() {
     check(&["skill", "push", skill.to_str().unwrap()], 0, "pushed word-counter@1.0.0\n");
     let (code, output, _) = run(&["skill", "run", "word-counter", "--input", r#"{"text": "a b a"}"#]);
     assert!(code == 0 && output.contains(r#""total_words":3"#), "{output}");
+    check_skills(directory.path(), &run);
     check(&["bash", "--mount", ".:/src", "-c", "ls"], 125, "");
     // What no single action writes: a program, a link, an empty directory, a long name.
     let (whole, long) = (directory.path().join("whole"), "n".repeat(120));

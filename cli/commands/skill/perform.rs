@@ -17,7 +17,7 @@ const INPUT_MAX: ByteSize = ByteSize(16 << 20);
 const FILE_MAX: ByteSize = ByteSize(256 << 20);
 
 /// The exit code of a run that timed out, as for commands.
-const TIMEOUT: u8 = 124;
+pub(crate) const TIMEOUT: u8 = 124;
 
 pub(super) fn run(skills: &Skills, args: &SkillRun, printer: &Printer) -> anyhow::Result<Code> {
     let interrupts = Interrupts::listen()?;
@@ -65,7 +65,8 @@ pub(super) fn run(skills: &Skills, args: &SkillRun, printer: &Printer) -> anyhow
     Ok(signal.map_or(code, Code::Signal))
 }
 
-fn read_input(given: &str) -> anyhow::Result<String> {
+/// Returns the input that an argument denotes: text, `@FILE`, or `-` for standard input.
+pub(crate) fn read_input(given: &str) -> anyhow::Result<String> {
     let (bytes, name) = match given.strip_prefix('@') {
         _ if given == "-" => (input::bounded(std::io::stdin().lock(), INPUT_MAX, "standard input")?, "standard input".to_owned()),
         Some(path) => {

@@ -1,6 +1,6 @@
 //! Packages by name: the arguments for pip, and the handling of the downloaded wheels.
 //!
-//! Starts no program and opens no file: the embedder runs pip, which only downloads and never runs code of a package.
+//! Starts no program and opens no file: the embedder runs pip with [`PIP_PROGRAM`], which only downloads and never runs code of a package.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,11 @@ use super::trial::Trial;
 use super::wheel::Wheel;
 use super::{Package, Packages, normalized};
 use crate::Error;
+
+/// The program for `python3 -c` that runs pip without letting it build a package: with the words `download`, `--dest`, a directory, and the arguments
+/// that [`Packages::install_named`] passes to its callback. By itself, pip follows the address of an archive in the metadata of a wheel, and runs the code
+/// in it, despite `--only-binary`.
+pub const PIP_PROGRAM: &str = include_str!("pip.py");
 
 /// The first arguments of every `pip download`.
 const DOWNLOAD: [&str; 4] = ["--quiet", "--disable-pip-version-check", "--no-input", "--only-binary=:all:"];
@@ -98,7 +103,7 @@ impl Packages<'_> {
     /// Installs packages by name, such as `six` or `requests>=2,<3`, with their requirements: those that can be installed in one
     /// transaction, and the others with a reason each. `wheels` are additional files to install.
     ///
-    /// `pip` is called with arguments for `pip download`, to which it adds the directory. Packages with native code are first
+    /// `pip` is called with arguments for `pip download`, to which it adds the directory; it must run [`PIP_PROGRAM`]. Packages with native code are first
     /// tried without it, in a separate sandbox: many have a Python implementation.
     ///
     /// # Errors

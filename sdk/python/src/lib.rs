@@ -53,6 +53,7 @@ fn cli(py: Python<'_>, words: Vec<OsString>) -> u8 {
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("PIP_PROGRAM", runtime::PIP_PROGRAM)?;
     module.add_class::<sandbox::NativeSandbox>()?;
     module.add_class::<host_tools::ToolScope>()?;
     module.add_class::<commands::CommandScope>()?;

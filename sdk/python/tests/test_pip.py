@@ -3,11 +3,13 @@
 import asyncio
 import base64
 import hashlib
+import io
+import tarfile
 import zipfile
 
 import pytest
 
-from sandlite import AsyncSandbox, PackageError, Sandbox, Skills, _pip
+from sandlite import AsyncSandbox, PackageError, Sandbox, SandliteError, Skills, _pip
 
 
 def wheel(directory, name, version="1.0", tag="py3-none-any", files=None, requires=()):
@@ -84,6 +86,72 @@ def test_one_that_does_not_work_is_named_and_the_others_are_installed(wheels):
         assert "does not work without its native code: ModuleNotFoundError" in reasons["delta"]
         assert reasons["epsilon"].startswith("it requires `delta`, which does not work without its native code")
         assert names(caught.value.installed) == ["beta"] and names(box.packages()) == ["beta"]
+
+
+def source_archive(path, name, mark):
+    """Writes a source archive whose build needs nothing and leaves a mark."""
+    code = f"open({str(mark)!r}, 'w')"
+    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    with tarfile.open(path, "w:gz") as archive:
+        for inner, text in {"pyproject.toml": project, "backend.py": code, "setup.py": code}.items():
+            member = tarfile.TarInfo(f"{name}-1.0/{inner}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+
+@pytest.mark.parametrize("condition", ["", ' ; extra == "more"'])
+def test_an_archive_that_a_wheel_requires_is_neither_fetched_nor_built(tmp_path, wheels, condition):
+    archive, mark = tmp_path / "x-1.0.tar.gz", tmp_path / "mark"
+    source_archive(archive, "x", mark)
+    wheel(wheels, "evil", requires=[f"x @ file://{archive}{condition}"])
+    wheel(wheels, "far", requires=[f"x @ http://127.0.0.1:9/x-1.0.tar.gz{condition}"])
+    with Sandbox() as box:
+        for name in ("evil[more]", "far[more]"):
+            with pytest.raises(PackageError, match="names an address"):
+                box.pip_install(name, find_links=wheels, offline=True)
+        assert names(box.packages()) == []
+    with pytest.raises(SandliteError, match="names an address"):
+        files = {"SKILL.md": "---\nname: a\ndescription: Does nothing.\n---\n", "main.py": "", "requirements.txt": "evil[more]\n"}
+        Skills(":memory:").push(files, find_links=wheels, offline=True)
+    assert not mark.exists()
+
+
+def test_no_setting_of_pip_makes_it_build(tmp_path, wheels, monkeypatch):
+    mark = tmp_path / "mark"
+    source_archive(wheels / "source-1.0.tar.gz", "source", mark)
+    needed = tmp_path / "needed.txt"
+    needed.write_text(f"beta @ file://{wheels}/source-1.0.tar.gz\n")
+    settings = tmp_path / "pip.conf"
+    for name in ("PIP_CONSTRAINT", "PIP_REQUIREMENT"):
+        with monkeypatch.context() as patch, Sandbox() as box:
+            patch.setenv(name, str(needed))
+            patch.setenv("PIP_NO_BINARY", ":all:")
+            assert names(box.pip_install("alpha", find_links=wheels, offline=True).installed) == ["alpha", "beta"]
+    with Sandbox() as box:
+        for text in (f"[global]\nconstraint = {needed}\n", f"[download]\nrequirement = {needed}\n"):
+            settings.write_text(text)
+            with monkeypatch.context() as patch, pytest.raises(PackageError):
+                patch.setenv("PIP_CONFIG_FILE", str(settings))
+                box.pip_install("alpha", find_links=wheels, offline=True)
+        # Where pip takes no notice of addresses, it cannot start the build.
+        needed.write_text(f"file://{wheels}/source-1.0.tar.gz\n")
+        with monkeypatch.context() as patch, pytest.raises(PackageError):
+            patch.setenv("PIP_CONFIG_FILE", str(settings))
+            box.pip_install("alpha", find_links=wheels, offline=True)
+        with pytest.raises(PackageError):
+            box.pip_install("source", find_links=wheels, offline=True)
+    assert not mark.exists()
+
+
+def test_modules_of_the_current_directory_are_not_imported(tmp_path, wheels, monkeypatch):
+    mark = tmp_path / "mark"
+    for module in ("pip", "os", "runpy", "zipfile"):
+        (tmp_path / module).mkdir()
+        (tmp_path / module / "__init__.py").write_text(f"open({str(mark)!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    with Sandbox() as box:
+        assert names(box.pip_install("beta", find_links=wheels, offline=True).installed) == ["beta"]
+    assert not mark.exists()
 
 
 def test_an_invalid_name_is_rejected_before_pip_runs():

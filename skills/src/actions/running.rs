@@ -14,6 +14,11 @@ use crate::{Artifact, RunResult, Status};
 /// Maximum size of the logs in a result for a model.
 const LOG_BYTES: usize = 20 << 10;
 
+/// The least magnitude of an integer that may not be exact as a [`Value`].
+const BITS_64: f64 = 9_223_372_036_854_775_808.0;
+const ROUNDED_INPUT: &str = "numbers beyond 64 bits in the input are rounded to 15 digits: pass them as texts";
+const ROUNDED_OUTPUT: &str = "numbers beyond 64 bits in the output are exact in its text, and rounded as a value";
+
 /// Selects the skill to run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +79,7 @@ impl Request<Context> for RunSkill {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let mut request = crate::Request::new(self.name).cancelled_by(context.cancel());
+        let is_rounded = self.input.as_ref().is_some_and(is_beyond_64_bits);
         if let Some(input) = self.input.filter(|input| !input.is_null()) {
             request = request.input(input.to_string());
         }
@@ -93,6 +99,13 @@ impl Request<Context> for RunSkill {
         // Before anything runs, because the files would be lost otherwise.
         let target = self.save_to.map(|directory| Ok::<_, Error>((context.sandbox()?, directory))).transpose()?;
         let mut result = context.skills().run(request)?;
+        if is_rounded {
+            result.notes.push(ROUNDED_INPUT.to_owned());
+        }
+        let output = result.output.as_deref().and_then(|output| serde_json::from_str::<Value>(output).ok());
+        if output.as_ref().is_some_and(is_beyond_64_bits) {
+            result.notes.push(ROUNDED_OUTPUT.to_owned());
+        }
         if let Some((sandbox, directory)) = target
             && let Err(error) = save(&mut result, sandbox, &directory)
         {
@@ -100,6 +113,16 @@ impl Request<Context> for RunSkill {
             result.notes.push(format!("its files were not copied to {directory}: {error}"));
         }
         Ok(answer(&result))
+    }
+}
+
+// Whether a value has a number that is no longer exact: it was parsed as a fraction, and may have been written as an integer.
+fn is_beyond_64_bits(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64() && number.as_f64().is_some_and(|number| number.abs() >= BITS_64),
+        Value::Array(items) => items.iter().any(is_beyond_64_bits),
+        Value::Object(fields) => fields.values().any(is_beyond_64_bits),
+        _ => false,
     }
 }
 
@@ -158,4 +181,20 @@ fn text(result: &RunResult) -> String {
         text.push_str(result.status.as_str());
     }
     text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_beyond_64_bits_are_noticed() {
+        let check = |json: &str, expected: bool| {
+            assert_eq!(is_beyond_64_bits(&serde_json::from_str::<Value>(json).unwrap()), expected, "{json}");
+        };
+        check("[18446744073709551615, -9223372036854775808, 0.1, 1e9]", false);
+        check("18446744073709551616", true);
+        check(r#"{"a": [{"b": -9223372036854775809}]}"#, true);
+        check(r#"{"123456789012345678901234567890": "123456789012345678901234567890"}"#, false);
+    }
 }

@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Optional
 
 __version__: str
+PIP_PROGRAM: str
 
 def shut_gate() -> None: ...
 def actions() -> str: ...

@@ -62,9 +62,9 @@ def _run_pip(arguments: "list[str]") -> "tuple[list[tuple[str, bytes]], Optional
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="sandlite-pip-") as directory:
-        command = [sys.executable, "-m", "pip", "download", "--dest", directory, *arguments]
+        command = [sys.executable, "-c", _native.PIP_PROGRAM, "download", "--dest", directory, *arguments]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if "No module named pip" in done.stderr:
+        if "No module named 'pip'" in done.stderr:
             raise RuntimeError("this Python has no pip: pass wheel files, or install pip")
         if done.returncode != 0:
             return [], done.stderr

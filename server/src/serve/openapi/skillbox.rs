@@ -38,6 +38,8 @@ const OF_FILES: &[Parameter] = &[
 const RANGE: &[Parameter] =
     &[query("from", "string", "The older version; defaults to the active one."), query("to", "string", "The newer version.")];
 const ONE_PATH: &[Parameter] = &[query("path", "string", "Only this file.")];
+const REPLACE: &[Parameter] =
+    &[query("replace", "boolean", "Whether other content may replace a version, which needs an admin's key; defaults to true.")];
 const STATUS: &[Parameter] = &[query("status", "string", "Only skills with this status; all of them are available.")];
 
 /// The routes of `skillbox.rs`.
@@ -49,7 +51,7 @@ pub(super) static SKILLBOX_ROUTES: &[Route] = &[
     route("DELETE", "/v1/executions/{id}", "cancelExecution", "Cancel an execution", Nothing, &[(204, Nothing)], &[404]),
     route("GET", "/v1/executions/{id}/logs", "getExecutionLogs", "Read the logs of an execution", Nothing, &[(200, Bytes("text/plain"))], &[404]),
     route("GET", "/v1/executions/{id}/events", "followExecution", "Follow the logs of an execution", Nothing, &[(200, Events)], &[404]),
-    route("POST", "/v1/skills", "pushSkill", "Push a skill as a zip archive", Bytes("application/zip"), &[(200, Json("PushedSkill")), (201, Json("PushedSkill"))], &[413, 415]),
+    route("POST", "/v1/skills", "pushSkill", "Push a skill as a zip archive", Bytes("application/zip"), &[(200, Json("PushedSkill")), (201, Json("PushedSkill"))], &[413, 415]).with(REPLACE),
     route("GET", "/v1/skills", "listSkills", "List skills", Nothing, &[(200, Json("Skills"))], &[]).with(STATUS),
     route("POST", "/v1/skills/from-fields", "createSkill", "Create a skill from its parts", Json("SkillFields"), &[(200, Json("PushedSkill")), (201, Json("PushedSkill"))], &[413, 415]),
     route("POST", "/v1/skills/validate", "validateSkill", "Check a skill without keeping it", Bytes("application/zip"), &[(200, Json("ValidSkill"))], &[413, 415]),

@@ -14,8 +14,6 @@ const MOST: usize = 200;
 const TEXT_BYTES: usize = 1000;
 /// Largest compiled expression.
 const COMPILED_BYTES: usize = 1 << 18;
-/// Largest file that is searched, as in the built-in scan.
-const FILE_BYTES: usize = 2 << 20;
 
 /// The patterns of a tenant.
 #[derive(Debug, Deserialize, Serialize)]
@@ -105,7 +103,8 @@ impl Patterns {
         for (blocks, pattern) in self.each() {
             let regex = pattern.compile()?;
             for file in files {
-                let Some(text) = file.text().filter(|text| text.len() <= FILE_BYTES) else { continue };
+                // The built-in scan rejects a skill with text that is not searched.
+                let (text, _) = ::skills::scanned_text(file);
                 let line = text.lines().position(|line| regex.is_match(line));
                 found.extend(line.map(|line| pattern.found(blocks, &file.path, line + 1)));
             }
@@ -128,6 +127,16 @@ mod tests {
         let shown: Vec<(bool, &str, usize)> =
             found.iter().map(|found| (found.blocks, found.category.as_str(), found.line)).collect();
         assert_eq!(shown, [(true, "mining", 2), (false, "os", 1)]);
+    }
+
+    #[test]
+    fn bytes_and_size_hide_no_pattern() {
+        let text = r#"{ "version": 1, "block_patterns": [{ "regex": "coinhive", "category": "mining" }] }"#;
+        let patterns: Patterns = serde_json::from_str(text).unwrap();
+        let large = format!("{}coinhive\n", "1,2\n".repeat(1 << 19));
+        let files = [File::new("a.bin", b"\xff\n\0run coinhive here\n".to_vec()), File::new("b.csv", large)];
+        let found = patterns.search(&files).unwrap();
+        assert_eq!(found.iter().map(|found| found.line).collect::<Vec<_>>(), [2, (1 << 19) + 1]);
     }
 
     #[test]

@@ -101,13 +101,18 @@ fn rejected(reason: &str, categories: &[&str]) -> Problem {
 
 /// Keeps a version. Other content under the same version replaces it only for admins; the old digest stays in the history.
 pub(super) fn keep(app: &App, tenant: &Tenant, caller: &Caller, package: &Package) -> Result<StatusCode, Problem> {
+    keep_or_replace(app, tenant, package, caller.role >= Role::Admin)
+}
+
+fn keep_or_replace(app: &App, tenant: &Tenant, package: &Package, replace: bool) -> Result<StatusCode, Problem> {
     if app.config().scans && app.catalog().scan_policy(&tenant.name)? == "auto" {
         scanned(app, &tenant.name, package)?;
     }
     app.require_room(&tenant.name, package.files().iter().map(|file| file.content.len() as u64).sum())?;
-    let replace = caller.role >= Role::Admin;
     let pushed = tenant.skills().push(package, Needs { replace, ..Needs::default() }).map_err(|error| match error {
-        Error::Conflict { .. } => Problem::conflict(format!("{error}; raise `version` in SKILL.md, or push with an admin's key")),
+        Error::Conflict { .. } => {
+            Problem::conflict(format!("{error}; raise `version` in SKILL.md, or replace the content with an admin's key"))
+        }
         error => refused(error),
     })?;
     app.stored_more(&tenant.name);
@@ -122,12 +127,24 @@ fn pushed(package: &Package) -> Value {
     })
 }
 
-pub(super) async fn push(State(app): State<App>, caller: Caller, request: Request) -> Answer {
+/// Whether an admin's push may replace the content of an existing version.
+#[derive(Deserialize)]
+pub(super) struct Pushing {
+    replace: Option<bool>,
+}
+
+pub(super) async fn push(
+    State(app): State<App>,
+    caller: Caller,
+    query: Result<Query<Pushing>, QueryRejection>,
+    request: Request,
+) -> Answer {
     caller.require(Role::Publisher)?;
+    let replace = body::query(query)?.replace.unwrap_or(true) && caller.role >= Role::Admin;
     let zip = zip(&app, request).await?;
     app.blocking(move |app| {
         let package = Package::from_zip(&zip).map_err(refused)?;
-        let status = keep(app, &*app.tenant(&caller.tenant)?, &caller, &package)?;
+        let status = keep_or_replace(app, &*app.tenant(&caller.tenant)?, &package, replace)?;
         Ok((status, Json(pushed(&package))))
     })
     .await
