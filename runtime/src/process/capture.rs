@@ -36,6 +36,8 @@ struct Reader {
     position: usize,
     /// Whether the command waits for it.
     is_following: bool,
+    /// Whether what it has not read by the end belongs to the result alone.
+    leaves_rest: bool,
 }
 
 impl Kept {
@@ -77,15 +79,17 @@ impl Capture {
         }
     }
 
-    /// Takes the output, and whether some was discarded. A reader keeps its unread part.
+    /// Takes the output, and whether some was discarded. A reader keeps its unread part, unless it leaves that to the result.
     pub(crate) fn take(&self) -> (Vec<u8>, bool) {
         let mut kept = self.lock();
-        let start = kept.bytes.len() - kept.unread();
-        let rest = kept.bytes.get(start..).filter(|_| kept.reader.is_some()).unwrap_or_default().to_vec();
+        let bytes = std::mem::take(&mut kept.bytes);
         if let Some(reader) = &mut kept.reader {
-            reader.position = 0;
+            let start = std::mem::take(&mut reader.position);
+            if !reader.leaves_rest {
+                kept.bytes = bytes.get(start..).unwrap_or_default().to_vec();
+            }
         }
-        (std::mem::replace(&mut kept.bytes, rest), kept.truncated)
+        (bytes, kept.truncated)
     }
 }
 
@@ -163,6 +167,13 @@ impl CaptureReader {
         self.0.writers.wake();
     }
 
+    /// Leaves what is unread at the end to the result, which is then not stored twice.
+    pub(crate) fn leave_rest(&self) {
+        if let Some(reader) = &mut self.0.lock().reader {
+            reader.leaves_rest = true;
+        }
+    }
+
     /// Registers the calling thread for the next change.
     pub(crate) fn register(&self) {
         self.0.readers.register();
@@ -190,6 +201,19 @@ mod tests {
         assert_eq!(writer.capture().take(), (b"abcd".to_vec(), true));
         assert_eq!((reader.available(), reader.read(9, <[u8]>::to_vec)), (Some(1), b"d".to_vec()));
         assert_eq!(reader.available(), None);
+        drop(writer);
+        assert_eq!(reader.available(), Some(0));
+    }
+
+    #[test]
+    fn unread_output_can_be_left_to_the_result() {
+        let writer = CaptureWriter::default();
+        let reader = writer.reader();
+        reader.leave_rest();
+        writer.capture().push(b"abcdef", 6);
+        assert_eq!(reader.read(2, <[u8]>::to_vec), b"ab".to_vec());
+        assert_eq!(writer.capture().take(), (b"abcdef".to_vec(), false));
+        assert_eq!((reader.available(), reader.read(9, <[u8]>::to_vec)), (None, Vec::new()));
         drop(writer);
         assert_eq!(reader.available(), Some(0));
     }

@@ -160,6 +160,12 @@ impl ChildOutput {
         self.0.follow(false);
     }
 
+    /// Leaves output that is unread when the command ends to its result, so that it is not stored twice. It cannot be read from
+    /// here then.
+    pub fn leave_rest(&self) {
+        self.0.leave_rest();
+    }
+
     /// Registers the calling thread to be unparked when there may be data to read.
     pub fn register(&self) {
         self.0.register();

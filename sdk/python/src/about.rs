@@ -21,7 +21,7 @@ pub(crate) struct About {
     pub(crate) path: Option<PathBuf>,
     /// The name of its preset.
     pub(crate) preset: String,
-    /// Whether it was opened read-only.
+    /// Whether it was opened read-only, or shows a past version.
     pub(crate) is_read_only: bool,
     /// The Python functions that its commands may call.
     pub(crate) tools: Arc<[ToolParts]>,
@@ -35,6 +35,16 @@ impl About {
     /// Returns the data of a fork in this file.
     pub(crate) fn of_fork(&self, path: Option<PathBuf>) -> Self {
         Self { number: next_number(), path, is_read_only: false, ..self.clone() }
+    }
+
+    /// Returns the data of another handle of the same sandbox.
+    pub(crate) fn of_view(&self) -> Self {
+        Self { mcp: self.mcp.clone().map(Mcp::shared), ..self.clone() }
+    }
+
+    /// Returns the data of a handle that shows a past version.
+    pub(crate) fn of_past(&self) -> Self {
+        Self { number: next_number(), is_read_only: true, ..self.of_view() }
     }
 
     /// Returns the commands; none once the interpreter is shutting down.

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use runtime::{Builder, CommandCall, CommandInput, Error, Sandbox};
 
 use crate::about::About;
-use crate::sandbox::NativeSandbox;
+use crate::handle::NativeSandbox;
 use crate::{errors, files, gate, host_tools};
 
 /// A name, and a function that receives the call and returns the exit status.
@@ -46,22 +46,17 @@ pub(crate) fn in_fork(fork: Sandbox, about: &About) -> Result<Sandbox, Error> {
         .try_fold(fork, |fork, (name, function)| fork.with_command(&name, move |call| run(&function, call, number)))
 }
 
-/// Adds a command to the sandbox.
+/// Adds a command to the sandbox, for all commands started from now on.
 #[pyfunction]
-pub(crate) fn with_command(
-    py: Python<'_>,
-    sandbox: &NativeSandbox,
-    name: String,
-    function: Py<PyAny>,
-) -> PyResult<NativeSandbox> {
-    let open = sandbox.get(py)?;
-    let mut commands: Vec<CommandParts> = sandbox.about.commands();
-    commands.retain(|(known, _)| *known != name);
-    commands.push((name.clone(), function.clone_ref(py)));
-    let about = About { commands: commands.into(), ..sandbox.about.clone() };
-    let number = about.number;
-    let with = open.with_command(&name, move |call| run(&function, call, number));
-    Ok(NativeSandbox::new(with.map_err(|error| errors::raise(py, &error))?, about))
+pub(crate) fn add_command(py: Python<'_>, sandbox: &NativeSandbox, name: String, function: Py<PyAny>) -> PyResult<()> {
+    sandbox.remake_now(py, |sandbox, about| {
+        let mut commands: Vec<CommandParts> = about.commands();
+        commands.retain(|(known, _)| *known != name);
+        commands.push((name.clone(), function.clone_ref(py)));
+        let (number, called) = (about.number, function.clone_ref(py));
+        let with = sandbox.with_command(&name, move |call| run(&called, call, number))?;
+        Ok((with, About { commands: commands.into(), ..about.clone() }))
+    })
 }
 
 fn run(function: &Py<PyAny>, call: &CommandCall, sandbox: u64) -> Result<u8, String> {

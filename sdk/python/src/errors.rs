@@ -49,6 +49,13 @@ pub(crate) fn busy(py: Python<'_>) -> PyErr {
     made(py, "busy", text, Some(hint.to_owned()), None, None)
 }
 
+/// Returns the exception of code that changes the sandbox while it processes output of a running command.
+pub(crate) fn busy_reading(py: Python<'_>) -> PyErr {
+    let text = "cannot change the sandbox while processing the output of its running command: the command waits for its reader";
+    let hint = "collect the output and make the change after the command, or close the stream first; reading works and returns the state before the command";
+    made(py, "busy", text, Some(hint.to_owned()), None, None)
+}
+
 /// Returns the exception of a process created by `os.fork()`.
 pub(crate) fn forked(py: Python<'_>) -> PyErr {
     let text = "cannot use Sandlite in a process created by os.fork(): the engine's threads exist only in the parent";

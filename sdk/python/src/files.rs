@@ -5,8 +5,8 @@ use runtime::{Error, FileType, Files, FsError, RunningFiles, Sandbox, Stat};
 use serde_json::{Value, json};
 
 use crate::errors;
+use crate::handle::NativeSandbox;
 use crate::operation::Done;
-use crate::sandbox::NativeSandbox;
 
 /// Maximum number of links in a path, as on Linux.
 const MAX_LINKS: usize = 40;

@@ -23,6 +23,7 @@ mod errors;
 mod files;
 mod fork;
 mod gate;
+mod handle;
 mod host_tools;
 mod mcp;
 mod mounts;
@@ -54,14 +55,15 @@ fn cli(py: Python<'_>, words: Vec<OsString>) -> u8 {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("PIP_PROGRAM", runtime::PIP_PROGRAM)?;
-    module.add_class::<sandbox::NativeSandbox>()?;
+    module.add_class::<handle::NativeSandbox>()?;
     module.add_class::<host_tools::ToolScope>()?;
     module.add_class::<commands::CommandScope>()?;
-    module.add_function(wrap_pyfunction!(commands::with_command, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::add_command, module)?)?;
     module.add_function(wrap_pyfunction!(mcp::confirm_mcp, module)?)?;
     module.add_function(wrap_pyfunction!(mcp::connect_mcp, module)?)?;
     module.add_function(wrap_pyfunction!(mcp::mcp_awaited_files, module)?)?;
     module.add_function(wrap_pyfunction!(mcp::mcp_servers, module)?)?;
+    module.add_class::<running::OutputScope>()?;
     module.add_class::<running::Running>()?;
     module.add_class::<skills::NativeSkills>()?;
     module.add_class::<skills::NativeRun>()?;

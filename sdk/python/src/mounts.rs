@@ -1,14 +1,13 @@
 //! Mounts from Python, and Python functions that generate files and directories of the sandbox.
 
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use runtime::{Error, Mount, NodeContext, ProvidedNode, Provider, Sandbox};
+use runtime::{Error, Mount, NodeContext, ProvidedNode, Provider};
 
+use crate::handle::NativeSandbox;
 use crate::operation::Done;
-use crate::sandbox::NativeSandbox;
 use crate::{gate, host_tools};
 
 /// A mount in command-line syntax, or a directory on this machine: its path, the mount point, whether it is an overlay, and
@@ -31,21 +30,6 @@ impl MountParts {
     }
 }
 
-impl NativeSandbox {
-    // Uses a sandbox made from the current one from now on, unless it is closed; returns whether there is one. One call at a time,
-    // so that none loses what another has just made.
-    fn remake(&self, make: impl FnOnce(&Sandbox) -> Result<Option<Sandbox>, Error>) -> Result<bool, Error> {
-        let _turn = self.remaking.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(made) = current.as_ref().map(make).transpose()?.flatten() else { return Ok(false) };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.is_some() {
-            *open = Some(made);
-        }
-        Ok(true)
-    }
-}
-
 /// Mounts a Python function from now on.
 #[pyfunction]
 #[pyo3(signature = (sandbox, path, function, is_directory, overlay, done=None))]
@@ -58,11 +42,11 @@ pub(crate) fn mount_function(
     overlay: bool,
     done: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let mount = Mount::dynamic(path, provider(function, is_directory, sandbox.get().about.number));
+    let mount = Mount::dynamic(path, provider(function, is_directory, sandbox.get().number()));
     let mount = if overlay { mount.writable() } else { mount };
     let place = sandbox.clone_ref(py);
     sandbox.get().change(py, done, move |_| {
-        place.get().remake(|sandbox| sandbox.with_mount(mount).map(Some))?;
+        place.get().remake(|sandbox, about| Ok(Some((sandbox.with_mount(mount)?, about.clone()))))?;
         Ok(Done::Nothing)
     })
 }
@@ -72,7 +56,11 @@ pub(crate) fn mount_function(
 #[pyo3(signature = (sandbox, path, done=None))]
 pub(crate) fn unmount(py: Python<'_>, sandbox: Py<NativeSandbox>, path: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
     let place = sandbox.clone_ref(py);
-    sandbox.get().change(py, done, move |_| Ok(Done::Flag(place.get().remake(|sandbox| sandbox.without_mount(&path))?)))
+    sandbox.get().change(py, done, move |_| {
+        let is_removed =
+            place.get().remake(|sandbox, about| Ok(sandbox.without_mount(&path)?.map(|made| (made, about.clone()))))?;
+        Ok(Done::Flag(is_removed))
+    })
 }
 
 /// Maximum depth of a converted directory; the library rejects shallower ones with a reason.

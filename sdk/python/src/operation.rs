@@ -13,9 +13,9 @@ use runtime::{Command, Error, JsonSchema, Output, Sandbox};
 use serde_json::{Value, json};
 
 use crate::about::About;
-use crate::sandbox::NativeSandbox;
+use crate::handle::NativeSandbox;
 use crate::task::{self, Stop};
-use crate::{bytes, errors};
+use crate::{bytes, errors, policy};
 
 /// The result of an operation, before it is converted for Python.
 pub(crate) enum Done {
@@ -30,6 +30,8 @@ pub(crate) enum Done {
     Ran(Box<Output>),
     Opened(Box<(Sandbox, About)>),
     SkillRun(Box<::skills::RunResult>),
+    /// An exception that is raised instead of returning a result.
+    Raised(PyErr),
 }
 
 impl Done {
@@ -41,6 +43,7 @@ impl Done {
             Self::Bytes(bytes) => Ok(bytes::moved(py, bytes)?.into_any().unbind()),
             Self::Json(text) => text.into_py_any(py),
             Self::Ran(output) => ran(py, *output),
+            Self::Raised(error) => Err(error),
             Self::SkillRun(result) => crate::skills::ran(py, *result),
             Self::Rows(rows, beside) => {
                 let beside = beside.into_iter().map(|(changes, stdout, stderr)| {
@@ -188,6 +191,8 @@ pub(crate) fn short(
 ) -> PyResult<Py<PyAny>> {
     match done {
         Some(done) => task::begin(py, Stop::Nothing, Box::new(move || work(&sandbox)), done),
-        None => py.detach(move || work(&sandbox)).map_err(|error| errors::raise(py, &error))?.into_python(py),
+        None => {
+            py.detach(move || policy::performed(|| work(&sandbox))).map_err(|error| errors::raise(py, &error))?.into_python(py)
+        }
     }
 }

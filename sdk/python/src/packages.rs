@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use runtime::{Error, Fetched, Sources, requirements};
 
 use crate::gate;
+use crate::handle::NativeSandbox;
 use crate::operation::{Done, json};
-use crate::sandbox::NativeSandbox;
 
 /// Installs packages and returns the result as JSON. `texts` are requirements files with their directories; `pip` receives the
 /// arguments of a download and returns the wheels by file name, or pip's standard error; `read` returns the text of a file by its

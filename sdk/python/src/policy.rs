@@ -1,15 +1,16 @@
 //! Access control from Python: policies, views, and functions called before a commit.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use runtime::{Commit, Error, Policy};
 use serde_json::json;
 
+use crate::handle::NativeSandbox;
 use crate::operation::Done;
-use crate::sandbox::NativeSandbox;
 use crate::{errors, gate, host_tools};
 
 /// Maximum size of a file passed to a hook.
@@ -95,10 +96,31 @@ pub(crate) fn on_commit(py: Python<'_>, sandbox: &NativeSandbox, path: &str, fun
     sandbox.get(py)?.on_commit(path, hook).map_err(|error| errors::raise(py, &error))
 }
 
+thread_local! {
+    /// Ctrl-C or `sys.exit()` in a hook, for the operation on this thread whose changes it rejected.
+    static INTERRUPT: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Takes the interrupt that a hook raised on this thread.
+pub(crate) fn interrupt() -> Option<PyErr> {
+    INTERRUPT.take()
+}
+
+/// Performs an operation on this thread. An interrupt in one of its hooks is its result.
+pub(crate) fn performed(work: impl FnOnce() -> Result<Done, Error>) -> Result<Done, Error> {
+    let result = work();
+    interrupt().map_or(result, |error| Ok(Done::Raised(error)))
+}
+
 fn ask(py: Python<'_>, function: &Py<PyAny>, commit: &Commit<'_>, sandbox: u64) -> Result<(), String> {
     let asked = called(py, function, commit, sandbox).map_err(|error| {
         let said = error.value(py).to_string();
-        if said.is_empty() { error.get_type(py).to_string() } else { said }
+        let said = if said.is_empty() { error.get_type(py).to_string() } else { said };
+        // Not a reason to reject the changes, but the end of the program; they are rolled back like rejected ones.
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PySystemExit>(py) {
+            INTERRUPT.set(Some(error));
+        }
+        said
     })?;
     asked.map_or(Ok(()), Err)
 }

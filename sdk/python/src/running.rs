@@ -1,6 +1,6 @@
 //! `sandlite._native.Running`: a command that runs concurrently with Python.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 use runtime::actions::RunOptions;
 use runtime::{Cancel, ChildOutput, ChildStdin, Command, Error, Output, Sandbox, Stream};
 
 use crate::operation::{Done, ran};
 use crate::task::{self, SIGNAL_STEP, Stop, Waiting};
-use crate::{errors, fork, threads};
+use crate::{errors, fork, policy, threads};
 
 /// Maximum size of one piece of output.
 const PIECE: usize = 64 << 10;
@@ -30,19 +30,82 @@ const TURN_STEP: Duration = Duration::from_micros(20);
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 
+/// Whether output was ever processed: before that, no code can be in the middle of it.
+static IS_READ: AtomicBool = AtomicBool::new(false);
+
+/// Marks code that processes output of a command, which waits for it when it falls behind: it must not wait for the command.
+#[pyclass(frozen, module = "sandlite._native")]
+pub(crate) struct OutputScope {
+    sandbox: u64,
+    is_over: AtomicBool,
+}
+
+#[pymethods]
+impl OutputScope {
+    /// Returns whether the output was processed.
+    #[getter]
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Records that the output was processed.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+}
+
+/// Returns whether this code processes output of a running command of the sandbox.
+pub(crate) fn is_reading(py: Python<'_>, sandbox: u64) -> PyResult<bool> {
+    static READING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if !IS_READ.load(Ordering::Relaxed) {
+        return Ok(false);
+    }
+    let find = || Ok::<_, PyErr>(py.import("sandlite._process")?.getattr("READING")?.unbind());
+    for scope in READING.get_or_try_init(py, find)?.bind(py).call_method0("get")?.try_iter()? {
+        let scope = scope?;
+        if scope.cast::<OutputScope>().is_ok_and(|scope| scope.get().sandbox == sandbox && !scope.get().is_over()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// A running command.
 #[pyclass(frozen, module = "sandlite._native")]
 pub(crate) struct Running {
+    sandbox: u64,
     shared: Arc<Shared>,
     result: PyOnceLock<Py<PyAny>>,
 }
 
+/// One output stream, and the number of its bytes that were taken.
+struct Source {
+    output: ChildOutput,
+    taken: AtomicUsize,
+}
+
+impl Source {
+    fn new(output: ChildOutput) -> Self {
+        // What is left of it is a part of the result, which is not stored twice.
+        output.leave_rest();
+        Self { output, taken: AtomicUsize::new(0) }
+    }
+}
+
+/// The end of a command.
+enum End {
+    Ran(Box<Output>),
+    Failed(Error),
+    /// By an interrupt in a hook.
+    Raised(PyErr),
+}
+
 struct Shared {
     cancel: Cancel,
-    stdout: ChildOutput,
-    stderr: ChildOutput,
+    stdout: Source,
+    stderr: Source,
     stdin: Mutex<Option<ChildStdin>>,
-    end: Mutex<Option<Result<Output, Error>>>,
+    end: Mutex<Option<End>>,
     has_ended: AtomicBool,
     waiting: Mutex<Vec<Thread>>,
 }
@@ -59,8 +122,13 @@ pub(crate) enum Use {
     },
 }
 
-/// Starts a command on its own thread.
-pub(crate) fn start(sandbox: Sandbox, mut command: Command, options: RunOptions, using: Use) -> std::io::Result<Running> {
+/// Starts a command on its own thread, in a sandbox with its number.
+pub(crate) fn start(
+    (sandbox, number): (Sandbox, u64),
+    mut command: Command,
+    options: RunOptions,
+    using: Use,
+) -> std::io::Result<Running> {
     let mut stdin = None;
     if using == (Use::Handle { input: true }) {
         let (piped, writer) = command.stdin_pipe();
@@ -68,29 +136,28 @@ pub(crate) fn start(sandbox: Sandbox, mut command: Command, options: RunOptions,
     }
     let shared = Arc::new(Shared {
         cancel: command.cancel(),
-        stdout: command.output_of(Stream::Stdout),
-        stderr: command.output_of(Stream::Stderr),
+        stdout: Source::new(command.output_of(Stream::Stdout)),
+        stderr: Source::new(command.output_of(Stream::Stderr)),
         stdin: Mutex::new(stdin),
         end: Mutex::new(None),
         has_ended: AtomicBool::new(false),
         waiting: Mutex::default(),
     });
     if using == Use::Stream {
-        shared.outputs(0).for_each(|(_, output)| output.follow());
+        shared.outputs(0).for_each(|(_, source)| source.output.follow());
     }
     let finished = Arc::clone(&shared);
     threads::run(move || {
-        let end = options.run(&sandbox, command);
+        let ran = options.run(&sandbox, command);
+        let end = match policy::interrupt() {
+            Some(error) => End::Raised(error),
+            None => ran.map_or_else(End::Failed, |output| End::Ran(Box::new(output))),
+        };
         // A sandbox that was closed meanwhile is torn down before the end is reported.
         drop(sandbox);
         finished.finish(end);
     })?;
-    // A later call of the caller must not overtake the command.
-    let until = Instant::now() + TURN;
-    while !shared.ended() && shared.cancel.fuel_spent().is_none() && Instant::now() < until {
-        thread::sleep(TURN_STEP);
-    }
-    Ok(Running { shared, result: PyOnceLock::new() })
+    Ok(Running { sandbox: number, shared, result: PyOnceLock::new() })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -98,7 +165,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    fn finish(&self, end: Result<Output, Error>) {
+    /// Returns whether it has taken its turn.
+    fn has_turn(&self) -> bool {
+        self.ended() || self.cancel.fuel_spent().is_some()
+    }
+
+    fn await_turn(&self) {
+        let until = Instant::now() + TURN;
+        while !self.has_turn() && Instant::now() < until {
+            thread::sleep(TURN_STEP);
+        }
+    }
+
+    fn finish(&self, end: End) {
         *lock(&self.end) = Some(end);
         self.has_ended.store(true, Ordering::Release);
         self.close_stdin();
@@ -113,21 +192,21 @@ impl Shared {
         self.has_ended.load(Ordering::Acquire)
     }
 
-    fn outputs(&self, which: u8) -> impl Iterator<Item = (u8, &ChildOutput)> {
+    fn outputs(&self, which: u8) -> impl Iterator<Item = (u8, &Source)> {
         [(STDOUT, &self.stdout), (STDERR, &self.stderr)].into_iter().filter(move |(number, _)| which == 0 || which == *number)
     }
 
     /// Returns whether there is output to take, or never will be.
     fn has_output(&self, which: u8) -> bool {
-        let mut has_all_ended = true;
-        for (_, output) in self.outputs(which) {
-            match output.available() {
-                Some(0) => {}
-                Some(_) => return true,
-                None => has_all_ended = false,
-            }
+        self.ended() || self.outputs(which).any(|(_, source)| source.output.available().is_some_and(|length| length > 0))
+    }
+
+    /// Returns a piece of the result that was not taken; `None` if the result is elsewhere.
+    fn rest(&self, number: u8, taken: usize) -> Option<Vec<u8>> {
+        match lock(&self.end).as_ref()? {
+            End::Ran(output) => Some(piece(if number == STDOUT { &output.stdout } else { &output.stderr }, taken)),
+            End::Failed(_) | End::Raised(_) => Some(Vec::new()),
         }
-        has_all_ended
     }
 
     /// Writes what fits; returns whether all of it is written, and whether the command no longer reads.
@@ -145,7 +224,7 @@ impl Shared {
 
     /// Registers the calling thread for the next event.
     fn register(&self) {
-        self.outputs(0).for_each(|(_, output)| output.register());
+        self.outputs(0).for_each(|(_, source)| source.output.register());
         if let Some(stdin) = &*lock(&self.stdin) {
             stdin.register();
         }
@@ -198,7 +277,29 @@ impl Shared {
     }
 }
 
+fn piece(bytes: &[u8], start: usize) -> Vec<u8> {
+    let rest = bytes.get(start..).unwrap_or_default();
+    rest.get(..PIECE).unwrap_or(rest).to_vec()
+}
+
 impl Running {
+    /// Waits until it has taken its turn, which a later call of the caller must not overtake. It waits only shortly if another
+    /// command runs.
+    pub(crate) fn await_turn(&self) {
+        self.shared.await_turn();
+    }
+
+    /// Returns a piece of the result that was not taken.
+    fn rest(&self, py: Python<'_>, number: u8, taken: usize) -> PyResult<Vec<u8>> {
+        if let Some(piece) = self.shared.rest(number, taken) {
+            return Ok(piece);
+        }
+        let result = self.result(py)?;
+        let name = if number == STDOUT { "stdout_bytes" } else { "stderr_bytes" };
+        let Some(whole) = result.bind(py).cast::<PyDict>()?.get_item(name)? else { return Ok(Vec::new()) };
+        Ok(piece(whole.cast::<PyBytes>()?.as_bytes(), taken))
+    }
+
     /// Waits for a result: here, or on one of our threads with a completion callback.
     fn wait_for<T: Send + 'static>(
         &self,
@@ -233,17 +334,43 @@ impl Running {
     /// Takes available output: the stream's number and bytes, 0 if there is none yet, `None` at the end.
     fn take_output(&self, py: Python<'_>, which: u8) -> PyResult<Option<(u8, Py<PyBytes>)>> {
         fork::check(py)?;
-        let mut has_all_ended = true;
-        for (number, output) in self.shared.outputs(which) {
+        // Before its output: what it has not passed on by its end is in the result.
+        let has_ended = self.shared.ended();
+        for (number, source) in self.shared.outputs(which) {
             // From now on the command waits for its reader.
-            output.follow();
-            match output.available() {
-                Some(0) => {}
-                Some(_) => return Ok(Some((number, PyBytes::new(py, &output.take(PIECE)).unbind()))),
-                None => has_all_ended = false,
+            source.output.follow();
+            let mut bytes = source.output.take(PIECE);
+            if bytes.is_empty() && has_ended {
+                bytes = self.rest(py, number, source.taken.load(Ordering::Acquire))?;
+            }
+            if !bytes.is_empty() {
+                source.taken.fetch_add(bytes.len(), Ordering::AcqRel);
+                return Ok(Some((number, PyBytes::new(py, &bytes).unbind())));
             }
         }
-        Ok((!has_all_ended).then(|| (0, PyBytes::new(py, b"").unbind())))
+        Ok((!has_ended).then(|| (0, PyBytes::new(py, b"").unbind())))
+    }
+
+    /// Returns a mark for code that processes a piece of its output.
+    fn output_scope(&self) -> OutputScope {
+        IS_READ.store(true, Ordering::Relaxed);
+        OutputScope { sandbox: self.sandbox, is_over: AtomicBool::new(false) }
+    }
+
+    /// Returns whether it has taken its turn.
+    #[getter]
+    fn has_turn(&self) -> bool {
+        self.shared.has_turn()
+    }
+
+    /// Waits until it has taken its turn, unless another command runs.
+    fn wait_turn(&self, py: Python<'_>, done: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        let shared = Arc::clone(&self.shared);
+        let work = move || {
+            shared.await_turn();
+            Ok(Done::Nothing)
+        };
+        task::begin(py, Stop::Nothing, Box::new(work), done)
     }
 
     /// Waits until there is output to take.
@@ -254,7 +381,7 @@ impl Running {
 
     /// Lets the command continue without readers.
     fn ignore_output(&self) {
-        self.shared.outputs(0).for_each(|(_, output)| output.ignore());
+        self.shared.outputs(0).for_each(|(_, source)| source.output.ignore());
     }
 
     /// Writes to its standard input; returns whether all of it was written.
@@ -295,13 +422,18 @@ impl Running {
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         fork::check(py)?;
         let read = || {
-            let mut end = lock(&self.shared.end);
-            match end.take() {
-                Some(Ok(output)) => ran(py, output),
-                Some(Err(error)) => {
+            // Not held while Python code runs: another thread would wait for it with the interpreter lock.
+            let end = lock(&self.shared.end).take();
+            match end {
+                Some(End::Ran(output)) => ran(py, *output),
+                Some(End::Failed(error)) => {
                     let raised = errors::raise(py, &error);
-                    *end = Some(Err(error));
+                    *lock(&self.shared.end) = Some(End::Failed(error));
                     Err(raised)
+                }
+                Some(End::Raised(error)) => {
+                    *lock(&self.shared.end) = Some(End::Raised(error.clone_ref(py)));
+                    Err(error)
                 }
                 None => Err(PyValueError::new_err("the command has not ended")),
             }

@@ -1,8 +1,7 @@
-//! `sandlite._native.Sandbox`: every operation, at once or with a completion callback.
+//! `sandlite._native.Sandbox`: every operation, at once or with a completion callback; `handle.rs` holds the sandbox.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
@@ -14,7 +13,8 @@ use runtime::{Content, Error, GitImport, HistoryFilter, Limits, Preset, Run, San
 use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
 use crate::engine::host;
-use crate::host_tools::{self, ToolParts};
+use crate::handle::NativeSandbox;
+use crate::host_tools::ToolParts;
 use crate::mcp::McpParts;
 use crate::mounts::MountParts;
 use crate::operation::{Done, OptionParts, act, command, json, short};
@@ -23,63 +23,7 @@ use crate::task::{self, Stop};
 use crate::trees::{self, Form, absolute};
 use crate::{errors, fork, mcp, policy};
 
-/// A sandbox, open or closed.
-#[pyclass(frozen, name = "Sandbox", module = "sandlite._native")]
-pub(crate) struct NativeSandbox {
-    pub(crate) open: Mutex<Option<Sandbox>>,
-    /// Held while the sandbox is replaced by one that is made from it.
-    pub(crate) remaking: Mutex<()>,
-    pub(crate) about: About,
-}
-
 impl NativeSandbox {
-    pub(crate) fn new(sandbox: Sandbox, about: About) -> Self {
-        Self { open: Mutex::new(Some(sandbox)), remaking: Mutex::new(()), about }
-    }
-
-    /// Creates another handle of the same sandbox.
-    pub(crate) fn with(&self, py: Python<'_>, make: impl FnOnce(&Sandbox) -> Result<Sandbox, Error>) -> PyResult<Self> {
-        let made = make(&self.get(py)?).map_err(|error| errors::raise(py, &error))?;
-        Ok(Self::new(made, self.about.clone()))
-    }
-
-    /// Returns its number in this process.
-    pub(crate) fn number(&self) -> u64 {
-        self.about.number
-    }
-
-    /// Returns the sandbox for reading, which never waits.
-    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Sandbox> {
-        fork::check(py)?;
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| errors::closed(py))
-    }
-
-    /// Returns the sandbox for operations that take turns. A tool would wait for the command that waits for the tool.
-    fn get_for_change(&self, py: Python<'_>) -> PyResult<Sandbox> {
-        let sandbox = self.get(py)?;
-        if host_tools::is_inside(py, self.about.number)? { Err(errors::busy(py)) } else { Ok(sandbox) }
-    }
-
-    /// Reads something: at once, or with a completion callback.
-    pub(crate) fn look(
-        &self,
-        py: Python<'_>,
-        done: Option<Py<PyAny>>,
-        work: impl FnOnce(&Sandbox) -> Result<Done, Error> + Send + 'static,
-    ) -> PyResult<Py<PyAny>> {
-        short(py, done, self.get(py)?, work)
-    }
-
-    /// Changes something: at once, or with a completion callback.
-    pub(crate) fn change(
-        &self,
-        py: Python<'_>,
-        done: Option<Py<PyAny>>,
-        work: impl FnOnce(&Sandbox) -> Result<Done, Error> + Send + 'static,
-    ) -> PyResult<Py<PyAny>> {
-        short(py, done, self.get_for_change(py)?, work)
-    }
-
     /// Performs an action; its command can be killed, also by Ctrl-C.
     fn perform(
         &self,
@@ -98,17 +42,7 @@ impl NativeSandbox {
         match done {
             Some(done) => task::begin(py, Stop::Command(cancel), Box::new(work), done),
             None if runs_command => task::wait(py, &cancel, Box::new(work)),
-            None => py.detach(work).map_err(|error| errors::raise(py, &error))?.into_python(py),
-        }
-    }
-}
-
-impl Drop for NativeSandbox {
-    fn drop(&mut self) {
-        if fork::is_copy() {
-            // The database belongs to the parent, whose threads do not exist here.
-            let held = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(held.take());
+            None => py.detach(|| policy::performed(work)).map_err(|error| errors::raise(py, &error))?.into_python(py),
         }
     }
 }
@@ -237,7 +171,8 @@ impl NativeSandbox {
     }
 
     /// Starts bash or Python and returns at once, for streaming, or as a handle whose standard input stays open if none is given.
-    #[pyo3(signature = (kind, text, options, stdin, stream, echo=false))]
+    /// `waits` blocks until it has its turn, unless another command runs.
+    #[pyo3(signature = (kind, text, options, stdin, stream, echo=false, waits=true))]
     #[expect(clippy::too_many_arguments, reason = "Python gives names to each of them")]
     fn start(
         &self,
@@ -248,11 +183,16 @@ impl NativeSandbox {
         stdin: Option<Vec<u8>>,
         stream: bool,
         echo: bool,
+        waits: bool,
     ) -> PyResult<Running> {
         let sandbox = self.get_for_change(py)?;
         let using = if stream { Use::Stream } else { Use::Handle { input: stdin.is_none() } };
         let (command, options) = command(kind, text, options, stdin, echo)?;
-        Ok(py.detach(|| running::start(sandbox, command, options, using))?)
+        let running = running::start((sandbox, self.number()), command, options, using)?;
+        if waits {
+            py.detach(|| running.await_turn());
+        }
+        Ok(running)
     }
 
     /// Performs an action and returns its result as JSON. An error becomes an exception.
@@ -303,8 +243,9 @@ impl NativeSandbox {
 
     /// Returns the same sandbox with other tools.
     fn with_tools(&self, py: Python<'_>, tools: Vec<ToolParts>) -> PyResult<Self> {
-        let about = About { tools: tools.into(), ..self.about.clone() };
-        let sandbox = self.get(py)?.with_tools(about.tools()).map_err(|error| errors::raise(py, &error))?;
+        let (sandbox, about) = self.both(py)?;
+        let about = About { tools: tools.into(), ..about.of_view() };
+        let sandbox = sandbox.with_tools(about.tools()).map_err(|error| errors::raise(py, &error))?;
         Ok(Self::new(sandbox, about))
     }
 
@@ -396,7 +337,7 @@ impl NativeSandbox {
     /// Returns a summary of the sandbox, as JSON.
     #[pyo3(signature = (done=None))]
     fn info(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let preset = self.about.preset.clone();
+        let preset = self.about().preset.clone();
         self.look(py, done, move |sandbox| trees::info(sandbox, &preset))
     }
 
@@ -501,8 +442,9 @@ impl NativeSandbox {
     /// Returns a second sandbox that continues from here.
     #[pyo3(signature = (path, done=None))]
     fn fork(&self, py: Python<'_>, path: Option<PathBuf>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let about = self.about.of_fork(path.clone());
-        self.look(py, done, move |sandbox| {
+        let (sandbox, about) = self.both(py)?;
+        let about = about.of_fork(path.clone());
+        short(py, done, sandbox, move |sandbox| {
             let fork = match path {
                 Some(path) => sandbox.fork_to(path)?,
                 None => sandbox.fork()?,
@@ -516,20 +458,21 @@ impl NativeSandbox {
     /// Returns the sandbox as it was at a version, for reading.
     #[pyo3(signature = (version, done=None))]
     fn at(&self, py: Python<'_>, version: String, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let about = self.about.of_fork(self.about.path.clone());
-        self.look(py, done, move |sandbox| Ok(Done::Opened(Box::new((sandbox.at(&version)?, about)))))
+        let (sandbox, about) = self.both(py)?;
+        let about = about.of_past();
+        short(py, done, sandbox, move |sandbox| Ok(Done::Opened(Box::new((sandbox.at(&version)?, about)))))
     }
 
     /// Returns its file; `None` in memory.
     #[getter]
     fn path(&self) -> Option<String> {
-        self.about.path.as_ref().map(|path| path.to_string_lossy().into_owned())
+        self.about().path.as_ref().map(|path| path.to_string_lossy().into_owned())
     }
 
     /// Returns the name of its preset.
     #[getter]
-    fn preset(&self) -> &str {
-        &self.about.preset
+    fn preset(&self) -> String {
+        self.about().preset.clone()
     }
 
     /// Returns the limits of a command, by name.
@@ -538,19 +481,20 @@ impl NativeSandbox {
         Ok(self.get(py)?.limits().entries().into_iter().map(|(name, value)| (name.as_str(), value)).collect())
     }
 
-    /// Returns whether it was opened read-only.
+    /// Returns whether it was opened read-only, or shows a past version.
     #[getter]
     fn read_only(&self) -> bool {
-        self.about.is_read_only
+        self.about().is_read_only
     }
 
     /// Returns a short description.
     #[getter]
     fn label(&self) -> String {
-        let place = self.path().map_or_else(|| "in memory".to_owned(), |path| format!("'{path}'"));
-        let mode = if self.about.is_read_only { " read-only" } else { "" };
+        let about = self.about();
+        let place = about.path.as_ref().map_or_else(|| "in memory".to_owned(), |path| format!("'{}'", path.display()));
+        let mode = if about.is_read_only { " read-only" } else { "" };
         let state = if self.closed() { " closed" } else { "" };
-        format!("{place} preset={}{mode}{state}", self.about.preset)
+        format!("{place} preset={}{mode}{state}", about.preset)
     }
 
     /// Returns the directory in which commands start.
@@ -568,16 +512,24 @@ impl NativeSandbox {
     /// Returns whether it is closed.
     #[getter]
     fn closed(&self) -> bool {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.is_closed()
     }
 
     /// Closes it; a running command continues to its end.
-    fn close(&self, py: Python<'_>) {
-        let sandbox = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+    #[pyo3(signature = (done=None))]
+    fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let (sandbox, about) = self.take();
         if fork::is_copy() {
             std::mem::forget(sandbox);
-        } else {
-            py.detach(move || mcp::close(sandbox, &self.about));
+            return done.map_or_else(|| Ok(py.None()), |done| task::ended(py, &done));
+        }
+        let work = move || -> Result<Done, Error> {
+            mcp::close(sandbox, &about);
+            Ok(Done::Nothing)
+        };
+        match done {
+            Some(done) => task::begin(py, Stop::Nothing, Box::new(work), done),
+            None => py.detach(work).map_err(|error| errors::raise(py, &error))?.into_python(py),
         }
     }
 }

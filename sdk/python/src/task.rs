@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use runtime::{Cancel, Error};
 
 use crate::operation::Done;
-use crate::{errors, files, gate, threads};
+use crate::{errors, files, gate, policy, threads};
 
 /// How often a waiting main thread checks for an interrupt by the user.
 pub(crate) const SIGNAL_STEP: Duration = Duration::from_millis(20);
@@ -84,7 +84,7 @@ pub(crate) type Work = Box<dyn FnOnce() -> Result<Done, Error> + Send>;
 /// Starts an operation and returns at once; `done` is called at its end with its result and its exception, one of them `None`.
 pub(crate) fn begin(py: Python<'_>, stop: Stop, work: Work, done: Py<PyAny>) -> PyResult<Py<PyAny>> {
     threads::run(move || {
-        let result = work();
+        let result = policy::performed(work);
         // When the interpreter exits, there is no callback to call.
         let _ = gate::with_python(|py| {
             let (value, error) = match result.map_err(|error| errors::raise(py, &error)).and_then(|done| done.into_python(py)) {
@@ -98,10 +98,16 @@ pub(crate) fn begin(py: Python<'_>, stop: Stop, work: Work, done: Py<PyAny>) -> 
     Ok(Py::new(py, Task(stop))?.into_any())
 }
 
+/// Reports the end of an operation that has nothing to do.
+pub(crate) fn ended(py: Python<'_>, done: &Py<PyAny>) -> PyResult<Py<PyAny>> {
+    done.call1(py, (py.None(), py.None()))?;
+    Ok(Py::new(py, Task(Stop::Nothing))?.into_any())
+}
+
 /// Runs a command to completion, without the interpreter lock; Ctrl-C kills it.
 pub(crate) fn wait(py: Python<'_>, cancel: &Cancel, work: Work) -> PyResult<Py<PyAny>> {
     let (sender, mut receiver) = mpsc::sync_channel(1);
-    threads::run(move || drop(sender.send(work())))?;
+    threads::run(move || drop(sender.send(policy::performed(work))))?;
     let (mut interrupted, mut awake) = (None, AWAKE);
     loop {
         let (waiting, first) = (&mut receiver, std::mem::take(&mut awake));

@@ -372,3 +372,60 @@ with LocalSandbox(snapshot=open(sys.argv[1], "rb").read()) as sandbox:
     interpreter = os.environ["SANDLITE_LOCALSANDBOX"]
     done = subprocess.run([interpreter, "-c", script, str(tmp_path / "s.db")], capture_output=True, text=True)
     assert done.stdout == "from sandlite\nnew\nfrom sandlite\n\nv ['bash', 'seed']\n", done
+
+
+def test_python_of_threads_and_of_tasks_takes_turns(sandbox, monkeypatch):
+    whole, inside, most = LocalSandbox._execute, [], []
+
+    def counted(self, *arguments):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.05)
+        try:
+            return (yield from whole(self, *arguments))
+        finally:
+            inside.pop()
+
+    monkeypatch.setattr(LocalSandbox, "_execute", counted)
+
+    def one(x: int) -> int:
+        return x + 1
+
+    def two(x: int) -> int:
+        return x + 2
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        code = "from host_tools import call; print(call('{}', {{'x': 1}}))"
+        calls = []
+        for _ in range(3):
+            calls.append(loop.run_in_executor(None, lambda: sandbox.execute_python(code.format("one"), toolset=[one])))
+            calls.append(sandbox.aexecute_python(code.format("two"), toolset=[two]))
+        results = await asyncio.gather(*calls)
+        assert [result.stdout for result in results] == ["2\n", "3\n"] * 3, results
+        # A call that would wait for a task of its own thread.
+        waiting = asyncio.ensure_future(sandbox.aexecute_python("import time; time.sleep(0.2)"))
+        await asyncio.sleep(0.1)
+        with pytest.raises(SubprocessCrashed, match="await the asynchronous method"):
+            sandbox.execute_python("1")
+        # A cancelled one gives its turn back.
+        late = asyncio.ensure_future(sandbox.aexecute_python("1"))
+        await asyncio.sleep(0)
+        late.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await late
+        assert (await waiting).exit_code == 0
+        assert (await sandbox.aexecute_python("print(1)")).stdout == "1\n"
+
+    asyncio.run(main())
+    assert max(most) == 1 and not inside
+
+
+def test_code_with_lone_surrogates_is_a_result_with_an_error(sandbox):
+    code = "print('\ud800')"
+    result = sandbox.execute_python(code)
+    assert (result.exit_code, result.stdout) == (1, "") and "UnicodeEncodeError" in result.error
+    assert sandbox.history(1)[0].parameters["codeLength"] == 10
+    assert asyncio.run(sandbox.aexecute_python(code)).exit_code == 1
+    assert sandbox.execute_python("print(len('\\ud800'))").stdout == "1\n"
+    assert sandbox.bash("echo 'a\ud800b\U0001f600'").stdout == "a\ufffdb\U0001f600\n"

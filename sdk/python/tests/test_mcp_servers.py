@@ -16,6 +16,10 @@ from sandlite.errors import SandliteError
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join(HERE, "mcp_server.py")
 
+#: The server, but it does not end by itself.
+STUBBORN = "import signal, sys, runpy; signal.signal(signal.SIGTERM, signal.SIG_IGN); sys.argv.pop(0); "
+STUBBORN += "runpy.run_path(sys.argv[0], run_name='__main__'); signal.pause()"
+
 
 def configured(state=None, **more):
     return {"command": sys.executable, "args": [SERVER, "--state", str(state or "/nonexistent")], **more}
@@ -289,9 +293,7 @@ def test_invalid_configurations_are_rejected(tmp_path):
 def test_programs_end_with_their_sandbox():
     before = children()
     # A server that does not listen, and one that has a child.
-    stubborn = "import signal, sys, runpy; signal.signal(signal.SIGTERM, signal.SIG_IGN); sys.argv.pop(0); "
-    stubborn += "runpy.run_path(sys.argv[0], run_name='__main__'); signal.pause()"
-    servers = {"a": configured(), "b": {"command": sys.executable, "args": ["-c", stubborn, SERVER]}}
+    servers = {"a": configured(), "b": {"command": sys.executable, "args": ["-c", STUBBORN, SERVER]}}
     servers["c"] = {"command": "sh", "args": ["-c", f"'{sys.executable}' '{SERVER}'; true"]}
     with Sandbox(mcp_servers=servers) as box:
         assert box.bash("""for name in a b c; do mcp $name echo '{"message": "hi"}'; done""").stdout == "hi\n" * 3
@@ -310,6 +312,68 @@ def children():
         except OSError:
             pass
     return sorted(found)
+
+
+def test_other_handles_leave_the_programs_running():
+    with Sandbox(mcp_servers={"a": configured()}) as box:
+        box.write_file("/f", "x")
+        running = children()
+        past = box.at("HEAD")
+        assert [server.name for server in past.mcp_servers()] == ["a"]
+        for handle in (past, box.owner(), box.with_policy([])):
+            handle.close()
+            assert handle.closed and children() == running
+
+
+def test_closing_an_async_sandbox_does_not_block_the_loop():
+    async def main():
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0.01)
+
+        counting = asyncio.ensure_future(count())
+        async with AsyncSandbox(mcp_servers={"b": {"command": sys.executable, "args": ["-c", STUBBORN, SERVER]}}) as box:
+            before = turns
+            # It takes two seconds to end the program.
+            await box.close()
+            assert turns > before + 10 and box.closed
+            await box.close()
+        counting.cancel()
+
+    asyncio.run(main())
+
+
+def test_servers_commands_and_mounts_that_are_added_at_once_are_all_there():
+    async def main():
+        async with AsyncSandbox() as box:
+            session = box.session("s")
+            connecting = asyncio.ensure_future(box.connect_mcp({"a": configured()}))
+            mounting = asyncio.ensure_future(box.mount_file("/n", lambda: "n\n"))
+            await asyncio.sleep(0)
+
+            @box.command("greet")
+            def greet(call):
+                print("hello", file=call.stdout)
+
+            await asyncio.gather(connecting, mounting)
+            script = """greet; cat /n; mcp a echo '{"message": "hi"}'"""
+            assert (await box.bash(script)).stdout == "hello\nn\nhi\n"
+            assert (await session.bash(script)).stdout == "hello\nn\nhi\n"
+            await asyncio.gather(box.confirm_mcp("a"), box.mount_file("/m", lambda: "m\n"), box.unmount("/n"))
+            assert (await box.bash("greet; cat /m; mcp a echo '{\"message\": \"hi\"}'; test -s /n || echo gone")).stdout == (
+                "hello\nm\nhi\ngone\n"
+            )
+        async with AsyncSandbox() as box:
+            attempts = [box.connect_mcp({name: configured()}) for name in "ab"]
+            ends = await asyncio.gather(*attempts, return_exceptions=True)
+            (refused,) = [end for end in ends if end is not None]
+            assert "the sandbox has MCP servers already" in str(refused) and len(box.mcp_servers()) == 1
+
+    asyncio.run(main())
 
 
 def test_the_command_line_has_them_too(tmp_path):

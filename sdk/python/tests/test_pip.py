@@ -12,13 +12,13 @@ import pytest
 from sandlite import AsyncSandbox, PackageError, Sandbox, SandliteError, Skills, _pip
 
 
-def wheel(directory, name, version="1.0", tag="py3-none-any", files=None, requires=()):
+def wheel(directory, name, version="1.0", tag="py3-none-any", files=None, requires=(), module=None):
     """Writes a wheel and returns its path."""
     info = f"{name}-{version}.dist-info"
     needed = "".join(f"Requires-Dist: {one}\n" for one in requires)
     pure = "true" if tag.endswith("-none-any") else "false"
     whole = {
-        f"{name}/__init__.py": f"value = {name!r}\n",
+        f"{module or name}/__init__.py": f"value = {name!r}\n",
         **(files or {}),
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: {pure}\nTag: {tag}\n",
@@ -182,5 +182,80 @@ def test_an_async_sandbox_installs_too(wheels):
         async with AsyncSandbox() as box:
             done = await box.pip_install("alpha", find_links=wheels, offline=True)
             assert names(done.installed) == ["alpha", "beta"] == names(await box.packages())
+
+    asyncio.run(main())
+
+
+#: Code with an optional C part, as in MarkupSafe and PyYAML.
+OPTIONAL = "try:\n    from {module}._speedups import value\nexcept ImportError:\n    value = 'pure'\n"
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """An index with packages of known names and shapes, in a directory of this machine."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    native = "cp314-cp314-manylinux_2_17_x86_64"
+
+    def compiled(name, version, module, text):
+        library = f"{module}/_speedups.cpython-314-x86_64-linux-gnu.so"
+        wheel(packages, name, version, native, {f"{module}/__init__.py": text, library: "ELF"}, module=module)
+
+    compiled("MarkupSafe", "3.0.2", "markupsafe", OPTIONAL.format(module="markupsafe"))
+    compiled("PyYAML", "6.0.2", "yaml", OPTIONAL.format(module="yaml"))
+    compiled("hardened", "1.0", "hardened", "from hardened._speedups import value\n")
+    wheel(packages, "jinja2", "3.1.4", requires=["MarkupSafe>=2.0"])
+    wheel(packages, "flask", "3.0.3", requires=["Jinja2>=3.1", "MarkupSafe>=2.1"])
+    wheel(packages, "mpmath", "1.3.0")
+    wheel(packages, "sympy", "1.13.3", requires=["mpmath<1.4,>=1.1.0"])
+    wheel(packages, "fortress", "1.0", requires=["hardened"])
+    simple = tmp_path / "simple"
+    for path in packages.iterdir():
+        place = simple / path.name.split("-")[0].lower()
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "index.html").write_text(f'<a href="{path.as_uri()}">{path.name}</a>')
+    monkeypatch.setenv("PIP_INDEX_URL", simple.as_uri())
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+WANTED = ("jinja2", "pyyaml", "flask", "markupsafe", "sympy")
+INSTALLED = ["flask", "jinja2", "markupsafe", "mpmath", "pyyaml", "sympy"]
+IMPORTS = "import jinja2, yaml, flask, markupsafe, sympy; print(markupsafe.value, yaml.value)"
+
+
+def check_refused(error):
+    reasons = {refused.name: refused.reason for refused in error.refused}
+    assert set(reasons) == {"absent-one", "fortress"}
+    assert "pip cannot find it" in reasons["absent-one"]
+    assert reasons["fortress"].startswith("it requires `hardened`, which does not work without its native code")
+    assert sorted(name.lower() for name in names(error.installed)) == INSTALLED
+    assert "cannot install `absent-one`" in str(error) and "cannot install `fortress`" in str(error)
+
+
+def test_packages_with_optional_c_parts_are_installed_without_them(index):
+    with Sandbox() as box:
+        done = box.pip_install(*WANTED)
+        assert sorted(name.lower() for name in names(done.installed)) == INSTALLED and done.missing == []
+        assert box.python(IMPORTS).stdout == "pure pure\n"
+
+
+def test_a_bad_name_among_several_is_named_and_the_others_are_installed(index):
+    with Sandbox() as box:
+        with pytest.raises(PackageError) as caught:
+            box.pip_install(*WANTED[:2], "absent-one", "fortress", *WANTED[2:])
+        check_refused(caught.value)
+        assert box.python(IMPORTS).stdout == "pure pure\n"
+
+
+def test_a_bad_name_among_several_is_named_in_an_async_sandbox_too(index):
+    async def main():
+        async with AsyncSandbox() as box:
+            with pytest.raises(PackageError) as caught:
+                await box.pip_install(*WANTED[:2], "absent-one", "fortress", *WANTED[2:])
+            check_refused(caught.value)
+            assert (await box.python(IMPORTS)).stdout == "pure pure\n"
 
     asyncio.run(main())

@@ -126,6 +126,45 @@ def test_a_hook_cannot_change_the_sandbox_that_waits_for_it() -> None:
             box.write_file("/a", "3")
 
 
+def test_ctrl_c_in_a_hook_is_not_a_rejection() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as box:
+            box.on_commit("/a", stop)
+            for change in (lambda: box.write_file("/a", "1"), lambda: box.bash("echo 1 > /a")):
+                with pytest.raises(KeyboardInterrupt):
+                    await change()
+            assert not await box.exists("/a")
+
+    def stop(commit):  # type: ignore[no-untyped-def]
+        raise KeyboardInterrupt
+
+    with Sandbox() as box:
+        box.on_commit("/a", stop)
+        for change in (
+            lambda: box.write_file("/a", "1"),
+            lambda: box.mkdir("/a"),
+            lambda: box.bash("echo 1 > /a"),
+            lambda: box.session("s").python("open('/a', 'w')"),
+            lambda: list(box.stream("echo 1 > /a")),
+            lambda: box.start("echo 1 > /a").wait(),
+        ):
+            with pytest.raises(KeyboardInterrupt):
+                change()
+        assert not box.exists("/a")
+        process = box.start("echo 1 > /a")
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                process.wait()
+        # What a hook rejects later is not affected.
+        box.on_commit("/b", lambda commit: "closed")
+        with pytest.raises(RefusedError, match="closed"):
+            box.write_file("/b", "1")
+        box.on_commit("/c", lambda commit: sys.exit(3))
+        with pytest.raises(SystemExit):
+            box.write_file("/c", "1")
+    asyncio.run(work())
+
+
 def test_a_consumer_that_continues_receives_each_event_once() -> None:
     with Sandbox() as box:
         list(box.events("index"))

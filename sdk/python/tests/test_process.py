@@ -2,10 +2,15 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
-from sandlite import AsyncSandbox, Sandbox
+from sandlite import AsyncSandbox, BusyError, Sandbox
+
+#: More than a command writes before it waits for its reader.
+LONG = "head -c 300000 /dev/zero"
+
 
 @pytest.fixture
 def box():
@@ -297,3 +302,117 @@ def test_a_cancelled_call_with_callbacks_kills_its_command():
         assert (await box.history(1))[0].exit_code == 137
 
     run_async(work)
+
+
+def test_a_callback_can_read_its_sandbox_but_not_change_it(box):
+    box.write_file("/f", "before")
+    owner = box.owner()
+    seen = set()
+
+    def callback(text):
+        seen.add(box.read_file("/f"))
+        for change in (
+            lambda: box.write_file("/f", "x"),
+            lambda: box.bash("true"),
+            lambda: box.start("true"),
+            lambda: box.session("s").python("1"),
+            lambda: owner.write_file("/f", "x"),
+        ):
+            with pytest.raises(BusyError) as caught:
+                change()
+            assert "after the command" in caught.value.hint
+
+    result = box.bash(LONG, on_stdout=callback, timeout=25)
+    assert (result.ok, len(result.stdout), seen) == (True, 300_000, {"before"})
+    box.write_file("/f", "after")
+    assert box.read_file("/f") == "after"
+
+
+def test_a_loop_over_a_stream_can_read_its_sandbox_but_not_change_it(box):
+    for chunk in box.stream(LONG, timeout=25):
+        with pytest.raises(BusyError):
+            box.write_file("/f", "x")
+        assert not box.exists("/f")
+    box.write_file("/f", "x")
+    with box.stream("echo one; sleep 1000", timeout=25) as stream:
+        assert next(stream).text == "one\n"
+        with pytest.raises(BusyError):
+            box.bash("true")
+        with Sandbox() as other:
+            assert other.bash("true").ok
+    assert box.bash("true").ok
+    for chunk in box.stream("echo one; sleep 1000", timeout=25):
+        break
+    assert box.bash("true").ok
+    writers = []
+    for chunk in box.stream("echo one"):
+        # Another thread waits for the end of the command.
+        writers.append(threading.Thread(target=lambda: box.write_file("/late", "x")))
+        writers[-1].start()
+    for writer in writers:
+        writer.join()
+    assert writers and box.read_file("/late") == "x"
+
+
+def test_async_readers_can_read_their_sandbox_but_not_change_it():
+    async def work(box):
+        async def callback(text):
+            with pytest.raises(BusyError):
+                await box.write_file("/f", "x")
+            with pytest.raises(BusyError):
+                await asyncio.gather(box.bash("true"))
+            assert not await box.exists("/f")
+
+        assert (await box.bash(LONG, on_stdout=callback, timeout=25)).ok
+        async for chunk in box.stream(LONG, timeout=25):
+            with pytest.raises(BusyError):
+                await box.write_file("/f", "x")
+        await box.write_file("/f", "x")
+        async for chunk in box.stream("echo one; sleep 1000", timeout=25):
+            break
+        assert (await box.bash("true")).ok
+        # A task that outlives the callback waits for the end of the command.
+        tasks = []
+        await box.bash("echo one", on_stdout=lambda text: tasks.append(asyncio.ensure_future(box.write_file("/late", "x"))))
+        await asyncio.gather(*tasks)
+        assert tasks and await box.read_file("/late") == "x"
+
+    run_async(work)
+
+
+def test_starting_a_command_does_not_block_the_loop():
+    async def work(box):
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.ensure_future(count())
+        async with await box.start("sleep 1000", timeout=25):
+            before = turns
+            waiting = await box.start("echo never")
+            assert turns > before
+            waiting.kill()
+            assert (await waiting.wait()).exit_code == 137
+        counting.cancel()
+        for number in range(10):
+            await box.start(f"echo {number} > f")
+            assert (await box.bash("cat f")).stdout == f"{number}\n"
+
+    run_async(work)
+
+
+def test_output_can_be_read_after_the_end(box):
+    process = box.start("seq 100000; echo err >&2", timeout=25)
+    first = next(process.stdout.bytes())
+    result = process.wait()
+    assert first and first + process.stdout.read().encode() == result.stdout_bytes
+    assert (process.stderr.read(), process.stdout.read()) == ("err\n", "")
+    process = box.start("seq 30000", timeout=25)
+    while process.running:
+        time.sleep(0.01)
+    expected = "".join(f"{number}\n" for number in range(1, 30001))
+    assert process.stdout.read() == process.wait().stdout == expected

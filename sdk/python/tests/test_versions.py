@@ -86,3 +86,11 @@ def test_async_has_the_same(project):
             assert (await box.replay()).difference is None
 
     asyncio.run(main())
+
+
+def test_a_past_version_is_read_only():
+    with Sandbox(files={"/f": "x"}) as box:
+        box.write_file("/f", "y")
+        with box.at("HEAD~1") as past:
+            assert past.read_only and "read-only" in repr(past) and not box.read_only
+            assert not past.fork().read_only

@@ -122,7 +122,7 @@ async def _run(
     if on_stdout is None and on_stderr is None:
         return await _finish(_calls.run(native, kind, text, check=check, **options))
     result = await _process.follow_async(
-        lambda: _calls.start(native, kind, text, **options), text, on_stdout, on_stderr
+        lambda: _calls.start(native, kind, text, waits=False, **options), text, on_stdout, on_stderr
     )
     return result.check() if check else result
 
@@ -306,8 +306,9 @@ class AsyncSession:
             timeout=timeout,
             rollback_on_failure=rollback_on_failure,
             interactive=True,
+            waits=False,
         )
-        return AsyncProcess(running, command)
+        return AsyncProcess(await _process.begun(running), command)
 
     async def start_python(
         self, code: str, *, stdin: Optional[Text] = None, timeout: Optional[float] = None, echo: bool = True
@@ -318,9 +319,9 @@ class AsyncSession:
         '42\\n'
         """
         running = _calls.start(
-            self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo, interactive=True
+            self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo, interactive=True, waits=False
         )
-        return AsyncProcess(running, code)
+        return AsyncProcess(await _process.begun(running), code)
 
     def stream(
         self,
@@ -349,6 +350,7 @@ class AsyncSession:
                 stdin=stdin,
                 timeout=timeout,
                 rollback_on_failure=rollback_on_failure,
+                waits=False,
             )
 
         return AsyncStream(start, command)
@@ -364,7 +366,7 @@ class AsyncSession:
 
         def start() -> native_half.Running:
             return _calls.start(
-                self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo
+                self._native, "python", code, session=self.name, stdin=stdin, timeout=timeout, echo=echo, waits=False
             )
 
         return AsyncStream(start, code)
@@ -492,7 +494,7 @@ class AsyncSandbox:
         loop = asyncio.get_running_loop()
 
         def add(function: CommandLike) -> CommandLike:
-            self._opened = native_half.with_command(self._native, name, wrapped(function, loop))
+            native_half.add_command(self._native, name, wrapped(function, loop))
             return function
 
         return add
@@ -514,14 +516,14 @@ class AsyncSandbox:
         """
         import asyncio
 
-        self._opened = await _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout, asyncio.get_running_loop()))
+        await _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout, asyncio.get_running_loop()))
 
     async def confirm_mcp(self, name: str) -> None:
         """Confirms the current descriptions of an MCP server's tools: tools that have changed since they were granted are enabled again.
 
         >>> await box.confirm_mcp("files")  # doctest: +SKIP
         """
-        self._opened = await _finish(_calls.confirm_mcp(self._native, name))
+        await _finish(_calls.confirm_mcp(self._native, name))
 
     @property
     def kv(self) -> AsyncKv:
@@ -545,7 +547,7 @@ class AsyncSandbox:
 
     @property
     def read_only(self) -> bool:
-        """Whether it was opened read-only."""
+        """Whether it was opened read-only, or shows a past version."""
         return self._native.read_only
 
     @property
@@ -583,7 +585,7 @@ class AsyncSandbox:
         ``timeout`` (seconds) lowers the preset's time limit; ``rollback_on_failure`` rolls back the file changes of a command that
         fails; ``seed`` makes the run repeatable; ``record`` records its inputs for :meth:`replay`. ``on_stdout`` and ``on_stderr`` are
         called with each piece of output as text while the command runs, in this loop, and awaited if they are ``async``; the command
-        waits while they run.
+        waits while they run. They can read the sandbox, but changing it or running a command in it raises :class:`BusyError`.
 
         >>> (await box.bash("echo hello | tr a-z A-Z")).stdout
         'HELLO\\n'
@@ -679,8 +681,9 @@ class AsyncSandbox:
             rollback_on_failure=rollback_on_failure,
             seed=seed,
             interactive=True,
+            waits=False,
         )
-        return AsyncProcess(running, command)
+        return AsyncProcess(await _process.begun(running), command)
 
     async def start_python(
         self,
@@ -713,8 +716,9 @@ class AsyncSandbox:
             seed=seed,
             echo=echo,
             interactive=True,
+            waits=False,
         )
-        return AsyncProcess(running, code)
+        return AsyncProcess(await _process.begun(running), code)
 
     def stream(
         self,
@@ -749,6 +753,7 @@ class AsyncSandbox:
                 timeout=timeout,
                 rollback_on_failure=rollback_on_failure,
                 seed=seed,
+                waits=False,
             )
 
         return AsyncStream(start, command)
@@ -783,6 +788,7 @@ class AsyncSandbox:
                 rollback_on_failure=rollback_on_failure,
                 seed=seed,
                 echo=echo,
+                waits=False,
             )
 
         return AsyncStream(start, code)
@@ -1538,7 +1544,7 @@ class AsyncSandbox:
         True
         """
         if self._opened is not None:
-            self._opened.close()
+            await _native_answer(self._opened.close)
 
     async def __aenter__(self) -> "AsyncSandbox":
         return await self.open()
@@ -1549,7 +1555,11 @@ class AsyncSandbox:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        await self.close()
+        if kind is GeneratorExit and self._opened is not None:
+            # A coroutine that is closed cannot wait.
+            self._opened.close()
+        else:
+            await self.close()
 
     def __repr__(self) -> str:
         label = "not open" if self._opened is None else self._opened.label

@@ -174,7 +174,7 @@ def mcp_servers(box: _native.Sandbox) -> "list[McpServer]":
 
 def connect_mcp(
     box: _native.Sandbox, servers: McpServersLike, approve: Optional[Approve], timeout: Optional[float], loop: Any = None
-) -> Call[_native.Sandbox]:
+) -> Call[None]:
     from ._approval import timed
     from ._host_tools import gate
 
@@ -182,7 +182,7 @@ def connect_mcp(
     return Call(lambda done: _native.connect_mcp(box, given, done), _same)
 
 
-def confirm_mcp(box: _native.Sandbox, name: str) -> Call[_native.Sandbox]:
+def confirm_mcp(box: _native.Sandbox, name: str) -> Call[None]:
     return Call(lambda done: _native.confirm_mcp(box, name, done), _same)
 
 
@@ -329,10 +329,13 @@ def start(
     record: bool = False,
     echo: bool = False,
     interactive: bool = False,
+    waits: bool = True,
 ) -> _native.Running:
-    """Starts a command for streaming or, if ``interactive``, as a handle whose standard input stays open unless it is given."""
+    """Starts a command for streaming or, if ``interactive``, as a handle whose standard input stays open unless it is given.
+
+    ``waits`` blocks until it has its turn, unless another command runs."""
     options = (session, cwd, None if env is None else dict(env), timeout, rollback_on_failure, seed, record)
-    return box.start(kind, text, options, stdin_bytes(stdin), not interactive, echo)
+    return box.start(kind, text, options, stdin_bytes(stdin), not interactive, echo, waits)
 
 
 def _json(given: Mapping[str, Any]) -> str:

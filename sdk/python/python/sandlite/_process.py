@@ -6,15 +6,22 @@ The native half buffers the output; a slow reader pauses the command, so that li
 from __future__ import annotations
 
 import codecs
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Iterator, Optional, Union
 
 from . import _calls, _results
 from ._calls import OnOutput
 from ._native import Running
 from ._results import Result
 from .errors import BusyError
+
+if TYPE_CHECKING:
+    from ._native import OutputScope
+
+#: The marks of the output that this code processes; read by the native half.
+READING: "ContextVar[tuple[OutputScope, ...]]" = ContextVar("sandlite_reading", default=())
 
 #: The stream to read, as the native half numbers it.
 _BOTH, _STDOUT, _STDERR = 0, 1, 2
@@ -49,6 +56,22 @@ class _Decoder:
         """The rest of an incomplete character."""
         ends = ((number, decoder.decode(b"", True)) for number, decoder in self._decoders.items())
         return [Chunk(_NAMES[number], b"", text) for number, text in ends if text]
+
+
+class _Reader:
+    """Marks the code that processes a chunk: the command waits for it, so it cannot wait for the command."""
+
+    def __init__(self) -> None:
+        self._scope: "Optional[OutputScope]" = None
+
+    def begin(self, running: Running) -> None:
+        self._scope = running.output_scope()
+        READING.set((*(scope for scope in READING.get() if not scope.is_over), self._scope))
+
+    def end(self) -> None:
+        if self._scope is not None:
+            self._scope.end()
+            self._scope = None
 
 
 def _check_sent(sent: bool) -> None:
@@ -244,11 +267,13 @@ class Stream:
     """The output of a running command, as returned by :meth:`Sandbox.stream`: an iterator of :class:`Chunk`.
 
     After the last chunk, :attr:`result` is the result. Closing it, or leaving its ``with`` block, kills a running command.
+    Between two chunks the sandbox can be read; changing it raises :class:`~sandlite.errors.BusyError`.
     """
 
     def __init__(self, running: Running, command: str) -> None:
         self._running = running
         self._ended = _Ended(running, command)
+        self._reader = _Reader()
         self._decoder = _Decoder()
         self._left: "list[Chunk]" = []
 
@@ -261,6 +286,7 @@ class Stream:
         return self
 
     def __next__(self) -> Chunk:
+        self._reader.end()
         while self._ended.result is None:
             taken = self._running.take_output(_BOTH)
             if taken is None:
@@ -268,6 +294,7 @@ class Stream:
                 self._ended.read()
                 self._left = self._decoder.rest()
             elif taken[0]:
+                self._reader.begin(self._running)
                 return self._decoder.chunk(*taken)
             else:
                 try:
@@ -285,6 +312,7 @@ class Stream:
         >>> stream = box.stream("sleep 100")
         >>> stream.close()
         """
+        self._reader.end()
         if self._ended.result is None:
             self._ended.kill()
             self._running.ignore_output()
@@ -307,6 +335,9 @@ class Stream:
         running: Optional[Running] = getattr(self, "_running", None)
         if running is not None:
             running.kill()
+        reader: Optional[_Reader] = getattr(self, "_reader", None)
+        if reader is not None:
+            reader.end()
 
     def __repr__(self) -> str:
         return f"<sandlite.Stream {self._ended!r}>"
@@ -368,6 +399,20 @@ async def _output(running: Running, number: int) -> None:
     from ._async import _native_answer
 
     await _native_answer(lambda done: running.wait_output(number, done))
+
+
+async def begun(running: Running) -> Running:
+    """Waits until a new command has its turn, which later calls must not overtake; only shortly if another command runs."""
+    from ._async import _native_answer
+
+    if not running.has_turn:
+        try:
+            await _native_answer(running.wait_turn)
+        except BaseException:
+            # The caller does not get the handle.
+            running.kill()
+            raise
+    return running
 
 
 async def _end(ended: _Ended, timeout: Optional[float]) -> Result:
@@ -461,12 +506,14 @@ class AsyncProcess:
 class AsyncStream:
     """:class:`Stream` for ``asyncio``, as returned by :meth:`AsyncSandbox.stream`: ``async for chunk in stream``.
 
-    Cancelling the loop kills the command."""
+    Cancelling the loop kills the command. Between two chunks the sandbox can be read; changing it raises
+    :class:`~sandlite.errors.BusyError`."""
 
     def __init__(self, start: Callable[[], Running], command: str) -> None:
         self._start = start
         self._command = command
         self._ended: Optional[_Ended] = None
+        self._reader = _Reader()
         self._decoder = _Decoder()
         self._left: "list[Chunk]" = []
 
@@ -479,6 +526,7 @@ class AsyncStream:
         return self
 
     async def __anext__(self) -> Chunk:
+        self._reader.end()
         if self._ended is None:
             self._ended = _Ended(self._start(), self._command)
         running = self._ended.running
@@ -488,6 +536,7 @@ class AsyncStream:
                 await _end(self._ended, None)
                 self._left = self._decoder.rest()
             elif taken[0]:
+                self._reader.begin(running)
                 return self._decoder.chunk(*taken)
             else:
                 await self._more(running)
@@ -511,6 +560,7 @@ class AsyncStream:
         >>> stream = box.stream("sleep 100")
         >>> await stream.aclose()
         """
+        self._reader.end()
         if self._ended is not None and self._ended.result is None:
             self._ended.kill()
             self._ended.running.ignore_output()
@@ -531,6 +581,9 @@ class AsyncStream:
         ended: Optional[_Ended] = getattr(self, "_ended", None)
         if ended is not None:
             ended.running.kill()
+        reader: Optional[_Reader] = getattr(self, "_reader", None)
+        if reader is not None:
+            reader.end()
 
     def __repr__(self) -> str:
         return f"<sandlite.AsyncStream {self._ended or self._command!r}>"

@@ -483,7 +483,7 @@ class Sandbox:
         from ._commands import wrapped
 
         def add(function: CommandLike) -> CommandLike:
-            self._native = _native.with_command(self._native, name, wrapped(function))
+            _native.add_command(self._native, name, wrapped(function))
             return function
 
         return add
@@ -503,14 +503,14 @@ class Sandbox:
 
         >>> box.connect_mcp({"files": {"command": "mcp-files", "args": ["/srv"]}})  # doctest: +SKIP
         """
-        self._native = _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout))
+        _finish(_calls.connect_mcp(self._native, servers, approve, approve_timeout))
 
     def confirm_mcp(self, name: str) -> None:
         """Confirms the current descriptions of an MCP server's tools: tools that have changed since they were granted are enabled again.
 
         >>> box.confirm_mcp("files")  # doctest: +SKIP
         """
-        self._native = _finish(_calls.confirm_mcp(self._native, name))
+        _finish(_calls.confirm_mcp(self._native, name))
 
     @property
     def kv(self) -> Kv:
@@ -534,7 +534,7 @@ class Sandbox:
 
     @property
     def read_only(self) -> bool:
-        """Whether it was opened read-only."""
+        """Whether it was opened read-only, or shows a past version."""
         return self._native.read_only
 
     @property
@@ -572,7 +572,7 @@ class Sandbox:
         ``timeout`` (seconds) lowers the preset's time limit; ``rollback_on_failure`` rolls back the file changes of a command
         that fails; ``seed`` makes the run repeatable; ``record`` records its inputs for :meth:`replay`. ``on_stdout`` and
         ``on_stderr`` are called with each piece of output as text while the command runs, on this thread; the command waits while
-        they run.
+        they run. They can read the sandbox, but changing it or running a command in it raises :class:`BusyError`.
 
         >>> box.bash("echo hello | tr a-z A-Z").stdout
         'HELLO\\n'
@@ -718,7 +718,8 @@ class Sandbox:
     ) -> Stream:
         """Runs a bash command line and yields its output as it arrives, in :class:`Chunk` objects.
 
-        The command waits while you process a chunk. Closing the stream kills the command.
+        The command waits while you process a chunk. Meanwhile the sandbox can be read, but changing it raises :class:`BusyError`.
+        Closing the stream kills the command.
 
         >>> stream = box.stream("echo out; sleep 0.01; echo err >&2")
         >>> [(chunk.stream, chunk.text) for chunk in stream]

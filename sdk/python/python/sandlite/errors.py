@@ -44,7 +44,8 @@ class ClosedError(SandliteError, RuntimeError):
 
 
 class BusyError(SandliteError, RuntimeError):
-    """The sandbox is in use: another process is running a command in it, or the command that called this tool is still running."""
+    """The sandbox is in use: another process is running a command in it, or this code works for a running command of it, as a tool or
+    as a reader of its output."""
 
 
 class InvalidError(SandliteError, ValueError):

@@ -39,6 +39,8 @@ from ._steps import Steps
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ._turns import Turns
+
 __all__ = [
     "BashResult",
     "CommandError",
@@ -336,6 +338,7 @@ def _preview(value: Any) -> str:
 # Length of a preview, as JavaScript counts it.
 _PREVIEW = 200
 _KIND = re.compile(r"\[(\w+)\] ")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT = r'("(?:[^"\\]|\\.)*")'
 _RAN = re.compile(rf'__import__\("_localsandbox"\)\.run\({_TEXT}, {_TEXT}, {_TEXT}\)\Z', re.DOTALL)
 
@@ -343,6 +346,8 @@ _RAN = re.compile(rf'__import__\("_localsandbox"\)\.run\({_TEXT}, {_TEXT}, {_TEX
 def _run_text(cwd: str, code: str, about: Mapping[str, Any]) -> str:
     # Python has no surrogate pairs in its literals, which JSON would use for characters beyond 16 bits.
     words = ", ".join(json.dumps(text, ensure_ascii=False) for text in (cwd, code, json.dumps(about)))
+    # A lone surrogate is an error of the code that is run, not of this call.
+    words = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", words)
     return f'__import__("_localsandbox").run({words})'
 
 
@@ -433,9 +438,8 @@ class LocalSandbox:
         self._started: Optional[tuple[str, str]] = None
         self._session = ""
         self._opening_turn = threading.Lock()
-        # One run of Python at a time: the next one may need another interpreter.
-        self._python_turn = threading.Lock()
-        self._python_turns: Optional[tuple[Any, Any]] = None
+        # One run of Python at a time, of threads and of tasks: the next one may need another interpreter.
+        self._python_turns: "Optional[Turns]" = None
 
     # As in LocalSandbox, nothing is started before it is needed.
     def _opening(self) -> Opening:
@@ -538,6 +542,16 @@ class LocalSandbox:
             return FileNotFoundError(f"File not found: {path}", 1, "", stderr, path)
         return SubprocessCrashed(str(error))
 
+    @property
+    def _python_turn(self) -> "Turns":
+        # Imported on first use, because the import takes time.
+        from ._turns import Turns
+
+        with self._opening_turn:
+            if self._python_turns is None:
+                self._python_turns = Turns()
+        return self._python_turns
+
     def _refuse_inside(self, box: _native.Sandbox) -> None:
         # A tool would wait for the run that waits for the tool.
         try:
@@ -552,7 +566,9 @@ class LocalSandbox:
 
     def _bash(self, command: str, cwd: Optional[str]) -> Callable[[_native.Sandbox], Call[BashResult]]:
         def make(box: _native.Sandbox) -> Call[BashResult]:
-            call = _calls.run(box, "bash", command, cwd=cwd, timeout=_BASH_TIMEOUT_MS / 1000)
+            # As in JavaScript: what is not a character becomes U+FFFD.
+            text = command.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            call = _calls.run(box, "bash", text, cwd=cwd, timeout=_BASH_TIMEOUT_MS / 1000)
             return Call(call.ask, lambda answer: _bash_result(call.read(answer)))
 
         return make
@@ -603,8 +619,11 @@ class LocalSandbox:
         ``toolset`` contains functions that the code may call: ``from host_tools import call, search``."""
         box = self._box()
         self._refuse_inside(box)
-        with self._python_turn:
-            return self._run(self._execute(box, code, cwd, preload_packages, toolset, None))
+        try:
+            with self._python_turn:
+                return self._run(self._execute(box, code, cwd, preload_packages, toolset, None))
+        except errors.BusyError as error:
+            raise self._translated(error, None) from error
 
     async def aexecute_python(
         self,
@@ -619,9 +638,7 @@ class LocalSandbox:
         loop = asyncio.get_running_loop()
         box = await self._abox()
         self._refuse_inside(box)
-        if self._python_turns is None or self._python_turns[0] is not loop:
-            self._python_turns = (loop, asyncio.Lock())
-        async with self._python_turns[1]:
+        async with self._python_turn:
             return await self._arun(self._execute(box, code, cwd, preload_packages, toolset, loop))
 
     # The request of each helper, and its row: paths as given.
@@ -744,7 +761,9 @@ class LocalSandbox:
 
     async def adestroy(self) -> None:
         """:meth:`destroy`, for ``asyncio``."""
-        self.destroy()
+        self._destroyed = True
+        if self._opened is not None:
+            await _native_answer(self._opened.close)
 
     def __enter__(self) -> "LocalSandbox":
         return self
@@ -766,4 +785,8 @@ class LocalSandbox:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        self.destroy()
+        if kind is GeneratorExit:
+            # A coroutine that is closed cannot wait.
+            self.destroy()
+        else:
+            await self.adestroy()
