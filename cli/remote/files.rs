@@ -75,7 +75,8 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             });
             let arguments = json!({ "path": guest(&find.path), "name": find.name, "kind": kind, "at": at });
             let found = remote.act("find_files", &arguments)?;
-            remote.lines(&found, &found["found"], |row| text(row, "path").to_owned())
+            remote.lines(&found, &found["found"], |row| text(row, "path").to_owned())?;
+            noted(remote, &found)
         }
         FilesVerb::Du { path } => {
             let path = guest(path);
@@ -83,10 +84,20 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             let number = |row: &Value, name: &str| row[name].as_u64().unwrap_or_default();
             remote.lines(&found, &json!([found]), |row| {
                 crate::commands::usage(&path, number(row, "bytes"), number(row, "files"), number(row, "directories"))
-            })
+            })?;
+            noted(remote, &found)
         }
         FilesVerb::Tree { path } => remote.perform("tree", &json!({ "path": guest(path) })),
     }
+}
+
+// In JSON, the notes are part of the result.
+fn noted(remote: &Remote<'_>, found: &Value) -> anyhow::Result<Code> {
+    let notes = found["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    if !remote.printer.is_json() {
+        notes.for_each(|note| remote.printer.note(remote.printer.foreign(note)));
+    }
+    Ok(Code::Success)
 }
 
 fn quiet(remote: &Remote<'_>, action: &str, arguments: Value) -> anyhow::Result<Code> {
@@ -149,6 +160,9 @@ fn get(remote: &Remote<'_>, path: &str, to: Option<&Path>, at: Option<&str>) -> 
     };
     let found = remote.act("find_files", &json!({ "path": path, "at": at }))?;
     anyhow::ensure!(found["truncated"] != true, "the directory has too many files: get its parts");
+    if let Some(note) = found["notes"].get(0).and_then(Value::as_str) {
+        anyhow::bail!("{note}");
+    }
     for row in found["found"].as_array().into_iter().flatten() {
         let inner = text(row, "path").strip_prefix(path).unwrap_or_default().trim_start_matches('/');
         // A name that leads out of the target is not ours to write.
