@@ -26,7 +26,7 @@ pub struct CopyFiles {
     /// Copy a directory with everything below it.
     #[serde(default)]
     pub recursive: bool,
-    /// Copy only if the file at `to` still has this version, as returned by `read_file`; `none`: only if the file does not exist.
+    /// Copy only if the file that the copy replaces still has this version, as returned by `read_file`; `none`: only if there is none.
     #[serde(default)]
     pub expected_version: Option<String>,
 }
@@ -50,8 +50,8 @@ impl CopyFiles {
     pub fn copy(&self, sandbox: &Sandbox) -> Result<Copied, Error> {
         let (from, to) = (sandbox.agent().absolute(&self.from)?, sandbox.agent().absolute(&self.to)?);
         let slash = if self.to.ends_with('/') || to == "/" { "/" } else { "" };
-        let files = sandbox.fs().if_expected(to.trim_end_matches('/'), self.expected_version.clone());
-        let to = files.copy_into(&from, &format!("{}{slash}", to.trim_end_matches('/')), self.recursive)?;
+        let to = format!("{}{slash}", to.trim_end_matches('/'));
+        let to = sandbox.fs().copy_expecting((from.as_str(), to.as_str()), self.recursive, self.expected_version.as_deref())?;
         Ok(Copied { from, to })
     }
 }

@@ -10,8 +10,8 @@ use sqlite_fs::{Entry, Fs, FsError, FsPath, Reader, Stat, Transaction};
 use super::Sandbox;
 use crate::Error;
 use crate::history::LibraryCall as Call;
-use crate::vfs::{Unread, View};
 use crate::vfs::content;
+use crate::vfs::{Unread, View};
 
 pub use many::Content;
 
