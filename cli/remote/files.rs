@@ -57,9 +57,16 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             }
             Ok(Code::Success)
         }
-        FilesVerb::Mv { from, to } => quiet(remote, "move_file", json!({ "from": guest(from), "to": guest(to) })),
+        FilesVerb::Mv { from, to } => {
+            let from = guest(from);
+            let to = inside(remote, to, from.rsplit('/').next().unwrap_or_default());
+            quiet(remote, "move_file", json!({ "from": from, "to": to, "overwrite": true }))
+        }
         FilesVerb::Cp { recursive, from, to } => {
-            quiet(remote, "copy_files", json!({ "from": guest(from), "to": guest(to), "recursive": recursive }))
+            // The slash says that the copy is placed inside.
+            let slash = if to.ends_with('/') { "/" } else { "" };
+            let to = format!("{}{slash}", guest(to));
+            quiet(remote, "copy_files", json!({ "from": guest(from), "to": to, "recursive": recursive }))
         }
         FilesVerb::Stat { path } => {
             let found = remote.act("file_info", &json!({ "path": guest(path), "follow": false, "at": at }))?;
@@ -91,6 +98,13 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
     }
 }
 
+// The destination of an entry with this name, as on a file: in `to` if that is a directory.
+fn inside(remote: &Remote<'_>, to: &str, name: &str) -> String {
+    let path = guest(to);
+    let is_directory = || remote.act("file_info", &json!({ "path": path })).is_ok_and(|found| found["type"] == "directory");
+    if to.ends_with('/') || is_directory() { format!("{}/{name}", path.trim_end_matches('/')) } else { path }
+}
+
 // In JSON, the notes are part of the result.
 fn noted(remote: &Remote<'_>, found: &Value) -> anyhow::Result<Code> {
     let notes = found["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -113,6 +127,7 @@ fn read(remote: &Remote<'_>, path: &str, at: Option<&str>) -> anyhow::Result<Vec
 fn put(remote: &Remote<'_>, host: &Path, to: Option<&str>) -> anyhow::Result<Code> {
     let name = host.file_name().map(|name| name.to_string_lossy().into_owned());
     let target = match (to, name) {
+        (Some(to), Some(name)) if host != Path::new("-") => inside(remote, to, &name),
         (Some(to), _) => guest(to),
         (None, Some(name)) if host != Path::new("-") => guest(&name),
         _ => return Err(Hinted::error("no name in the sandbox given", "name the file: `fs put - /path`")),
