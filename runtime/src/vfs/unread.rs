@@ -58,11 +58,20 @@ impl<R: Rows> View<R> {
         self.mounts.as_ref().map(|mounts| mounts.complaints()).unwrap_or_default()
     }
 
-    /// Adds the reason of the source to an error of this view.
+    /// Adds the reason of the source to an error of this view: that for its path, or else the last one. Damage elsewhere is not
+    /// explained by a source that a walk skipped before.
     pub(crate) fn explain(&self, error: Error) -> Error {
-        match (error.fs_error(), self.complaints().pop()) {
-            (Some(source), Some((path, reason))) => Error::Source { path, reason, source },
-            _ => error,
+        let Some(source) = error.fs_error() else { return error };
+        let mut complaints = self.complaints();
+        let own = complaints.iter().rposition(|(path, _)| error.path() == Some(path.as_str()));
+        let complaint = match own {
+            Some(own) => Some(complaints.swap_remove(own)),
+            None if source == FsError::Damaged => None,
+            None => complaints.pop(),
+        };
+        match complaint {
+            Some((path, reason)) => Error::Source { path, reason, source },
+            None => error,
         }
     }
 }
