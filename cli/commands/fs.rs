@@ -5,7 +5,7 @@ mod look;
 
 pub(crate) use look::usage;
 
-use runtime::{HOME, Sandbox};
+use runtime::{HOME, Sandbox, absolute};
 
 use crate::args::{Files, FilesVerb, Global};
 use crate::exit::Code;
@@ -39,7 +39,7 @@ fn act(sandbox: &Sandbox, verb: &FilesVerb, printer: &Printer) -> anyhow::Result
 
 /// Returns an absolute path in the sandbox without `.` components.
 pub(super) fn guest(path: &str) -> String {
-    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{HOME}/{path}") };
+    let whole = absolute(HOME, path);
     let names: Vec<&str> = whole.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     format!("/{}", names.join("/"))
 }

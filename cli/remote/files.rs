@@ -57,9 +57,16 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             }
             Ok(Code::Success)
         }
-        FilesVerb::Mv { from, to } => quiet(remote, "move_file", json!({ "from": guest(from), "to": guest(to) })),
+        FilesVerb::Mv { from, to } => {
+            let from = guest(from);
+            let to = inside(remote, to, from.rsplit('/').next().unwrap_or_default());
+            quiet(remote, "move_file", json!({ "from": from, "to": to, "overwrite": true }))
+        }
         FilesVerb::Cp { recursive, from, to } => {
-            quiet(remote, "copy_files", json!({ "from": guest(from), "to": guest(to), "recursive": recursive }))
+            // The slash says that the copy is placed inside.
+            let slash = if to.ends_with('/') { "/" } else { "" };
+            let to = format!("{}{slash}", guest(to));
+            quiet(remote, "copy_files", json!({ "from": guest(from), "to": to, "recursive": recursive }))
         }
         FilesVerb::Stat { path } => {
             let found = remote.act("file_info", &json!({ "path": guest(path), "follow": false, "at": at }))?;
@@ -75,7 +82,8 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             });
             let arguments = json!({ "path": guest(&find.path), "name": find.name, "kind": kind, "at": at });
             let found = remote.act("find_files", &arguments)?;
-            remote.lines(&found, &found["found"], |row| text(row, "path").to_owned())
+            remote.lines(&found, &found["found"], |row| text(row, "path").to_owned())?;
+            noted(remote, &found)
         }
         FilesVerb::Du { path } => {
             let path = guest(path);
@@ -83,10 +91,27 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
             let number = |row: &Value, name: &str| row[name].as_u64().unwrap_or_default();
             remote.lines(&found, &json!([found]), |row| {
                 crate::commands::usage(&path, number(row, "bytes"), number(row, "files"), number(row, "directories"))
-            })
+            })?;
+            noted(remote, &found)
         }
         FilesVerb::Tree { path } => remote.perform("tree", &json!({ "path": guest(path) })),
     }
+}
+
+// The destination of an entry with this name, as on a file: in `to` if that is a directory.
+fn inside(remote: &Remote<'_>, to: &str, name: &str) -> String {
+    let path = guest(to);
+    let is_directory = || remote.act("file_info", &json!({ "path": path })).is_ok_and(|found| found["type"] == "directory");
+    if to.ends_with('/') || is_directory() { format!("{}/{name}", path.trim_end_matches('/')) } else { path }
+}
+
+// In JSON, the notes are part of the result.
+fn noted(remote: &Remote<'_>, found: &Value) -> anyhow::Result<Code> {
+    let notes = found["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    if !remote.printer.is_json() {
+        notes.for_each(|note| remote.printer.note(remote.printer.foreign(note)));
+    }
+    Ok(Code::Success)
 }
 
 fn quiet(remote: &Remote<'_>, action: &str, arguments: Value) -> anyhow::Result<Code> {
@@ -102,6 +127,7 @@ fn read(remote: &Remote<'_>, path: &str, at: Option<&str>) -> anyhow::Result<Vec
 fn put(remote: &Remote<'_>, host: &Path, to: Option<&str>) -> anyhow::Result<Code> {
     let name = host.file_name().map(|name| name.to_string_lossy().into_owned());
     let target = match (to, name) {
+        (Some(to), Some(name)) if host != Path::new("-") => inside(remote, to, &name),
         (Some(to), _) => guest(to),
         (None, Some(name)) if host != Path::new("-") => guest(&name),
         _ => return Err(Hinted::error("no name in the sandbox given", "name the file: `fs put - /path`")),
@@ -149,6 +175,9 @@ fn get(remote: &Remote<'_>, path: &str, to: Option<&Path>, at: Option<&str>) -> 
     };
     let found = remote.act("find_files", &json!({ "path": path, "at": at }))?;
     anyhow::ensure!(found["truncated"] != true, "the directory has too many files: get its parts");
+    if let Some(note) = found["notes"].get(0).and_then(Value::as_str) {
+        anyhow::bail!("{note}");
+    }
     for row in found["found"].as_array().into_iter().flatten() {
         let inner = text(row, "path").strip_prefix(path).unwrap_or_default().trim_start_matches('/');
         // A name that leads out of the target is not ours to write.

@@ -39,7 +39,7 @@ pub use record::{Record, Recorded};
 pub use review::{Apply, ListChanges};
 pub use run::{Bash, Image, Limit, Python, Ran, RunOptions};
 pub use space::{Compact, Compacted};
-pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles};
+pub use trees::{CopyFiles, DiskUsage, DrawTree, FileKind, FindFiles, FoundFile, FoundFiles, Walked};
 pub use update::{Update, Updated};
 pub use values::{KvDelete, KvDeleted, KvGet, KvKeys, KvNames, KvSet, KvStored, KvValue};
 pub use versions::{Checkpoint, Checkpoints, Diff, Log, PruneVersions, Restore, Undo};

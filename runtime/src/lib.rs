@@ -106,7 +106,9 @@ pub use presets::{
 };
 pub use programs::{CommandCall, CommandInput, CommandOutput};
 pub use run::{Child, ChildOutput, ChildStdin, Command, ExitStatus, Output, RESTARTED, RunningFiles, Shown, Stream};
-pub use sandbox::{Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Side, Summary, Update};
+pub use sandbox::{
+    Builder, Content, FilePage, Files, Found, Kv, KvEntry, Mount, Python, Sandbox, Side, Summary, Update, absolute,
+};
 pub use session::{PythonSession, Session};
 pub use sqlite_fs::{
     Compat, Entry, Export, FileType, FsError, Keep, KeyPage, Label, NewFile, Pruned, Stat, Version, VersionKind, Violation,

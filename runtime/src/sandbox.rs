@@ -336,6 +336,18 @@ impl Sandbox {
     /// ```
     #[must_use]
     pub fn resolve(&self, path: &str) -> String {
-        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd.trim_end_matches('/')) }
+        absolute(&self.cwd, path)
     }
+}
+
+/// Returns an absolute path; a relative one starts in a directory. `..` is left to the walk, which follows links.
+///
+/// ```
+/// use sandlite_runtime::{HOME, absolute};
+/// assert_eq!(absolute(HOME, "a/b"), "/home/user/a/b");
+/// assert_eq!(absolute(HOME, "/a"), "/a");
+/// ```
+#[must_use]
+pub fn absolute(directory: &str, path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", directory.trim_end_matches('/')) }
 }

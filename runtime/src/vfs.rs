@@ -17,6 +17,7 @@ mod overlay;
 mod policy;
 mod source;
 mod tree;
+mod unread;
 mod view;
 mod workplace;
 
@@ -36,6 +37,7 @@ pub(crate) use source::{
 pub use source::{NodeContext, ProvidedNode, Provider};
 pub use tree::TreeCopy;
 pub(crate) use tree::{export_tree, import_tree, stays_inside};
+pub(crate) use unread::Unread;
 pub(crate) use view::{Scope, TOOL, View};
 pub(crate) use workplace::{Becomes, Planned, There, Was, Workplace};
 

@@ -19,6 +19,7 @@ pub struct Fs<'a, V: Volume> {
     cwd: V::Node,
     owner: Owner,
     is_over: Option<&'a dyn Fn() -> bool>,
+    unread: Option<&'a dyn Fn(&str, FsError)>,
 }
 
 /// How a [visit](Fs::visit) continues.
@@ -58,7 +59,7 @@ impl<'a, V: Volume> Fs<'a, V> {
     /// Creates operations on a volume.
     #[must_use]
     pub fn new(volume: &'a V) -> Self {
-        Self { volume, cwd: volume.root(), owner: Owner::default(), is_over: None }
+        Self { volume, cwd: volume.root(), owner: Owner::default(), is_over: None, unread: None }
     }
 
     /// Sets the directory that relative paths start from; defaults to the root.
@@ -80,6 +81,25 @@ impl<'a, V: Volume> Fs<'a, V> {
     pub fn until(mut self, is_over: &'a dyn Fn() -> bool) -> Self {
         self.is_over = Some(is_over);
         self
+    }
+
+    /// Makes walks continue past paths below their start that a [joined tree](Volume::is_foreign) cannot read: each is passed to
+    /// this with its error.
+    #[must_use]
+    pub fn skipping(mut self, unread: &'a dyn Fn(&str, FsError)) -> Self {
+        self.unread = Some(unread);
+        self
+    }
+
+    // Returns `None` if a walk continues past an error of a joined tree.
+    fn unless_skipped<T>(&self, node: V::Node, path: &str, found: Result<T, FsError>) -> Result<Option<T>, FsError> {
+        match (found, self.unread) {
+            (Err(error), Some(unread)) if error != FsError::Interrupted && self.volume.is_foreign(node) => {
+                unread(path, error);
+                Ok(None)
+            }
+            (found, _) => found.map(Some),
+        }
     }
 
     fn act<T>(&self, operation: &'static str, path: &str, work: impl FnOnce() -> Result<T, FsError>) -> Result<T, Error> {
@@ -242,15 +262,18 @@ impl<'a, V: Volume> Fs<'a, V> {
                 continue;
             };
             self.go_on()?;
-            let node = self.volume.child(directory.node, &entry)?;
+            let path = format!("{}/{}", directory.path, entry.name);
+            let child = self.volume.child(directory.node, &entry);
+            let Some(node) = self.unless_skipped(directory.node, &path, child)? else { continue };
             let is_left_out = !is_inside && self.volume.is_left_out(node);
-            *at = format!("{}/{}", directory.path, entry.name);
+            *at = path;
             let depth = open.len();
             match visit(&Visited { path: at, depth, kind: entry.kind, node, is_left_out }) {
                 Step::Enter if entry.kind == FileType::Directory && !is_left_out => {
                     self.volume.enter(&mut bounds, node, depth)?;
-                    let names = self.entries(node)?.into_iter();
-                    open.push(Entered { path: at.clone(), node, names });
+                    if let Some(names) = self.unless_skipped(node, at, self.entries(node))? {
+                        open.push(Entered { path: at.clone(), node, names: names.into_iter() });
+                    }
                 }
                 Step::Enter | Step::Skip => {}
                 Step::Stop => break,
@@ -278,12 +301,13 @@ impl<'a, V: Volume> Fs<'a, V> {
             if visited.is_left_out {
                 return Step::Skip;
             }
-            let kept = bounds.keep(visited.path).and_then(|()| self.volume.stat(visited.node));
-            match kept {
-                Ok(stat) => {
+            let stat = || self.unless_skipped(visited.node, visited.path, self.volume.stat(visited.node));
+            match bounds.keep(visited.path).and_then(|()| stat()) {
+                Ok(Some(stat)) => {
                     found.push((visited.path.to_owned(), stat));
                     Step::Enter
                 }
+                Ok(None) => Step::Skip,
                 Err(error) => {
                     failed = Some(error);
                     Step::Stop

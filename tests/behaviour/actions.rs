@@ -39,6 +39,28 @@ fn a_copy_into_a_directory_is_placed_inside_and_directories_need_recursive() {
 }
 
 #[test]
+fn a_copy_expects_the_version_of_the_file_that_it_replaces() {
+    let sandbox = sandbox();
+    let fs = sandbox.fs();
+    fs.write("/new", "new").unwrap();
+    fs.write("/into/new", "old").unwrap();
+    let copy = |to: &str, version: &str| {
+        act(&sandbox, "copy_files", json!({ "from": "/new", "to": to, "expected_version": version })).text
+    };
+    let old = fs.version("/into/new").unwrap();
+    for to in ["/into", "/into/", "/into/new"] {
+        let refused = copy(to, "none");
+        assert!(refused.starts_with("error: `/into/new` has version "), "{to}: {refused}");
+    }
+    assert_eq!(fs.read("/into/new").unwrap(), b"old");
+    assert_eq!(copy("/into", &old), "copied /new to /into/new");
+    assert_eq!(fs.read("/into/new").unwrap(), b"new");
+    assert!(copy("/into/", &old).starts_with("error: "));
+    fs.create_dir_all("/empty").unwrap();
+    assert_eq!(copy("/empty", "none"), "copied /new to /empty/new");
+}
+
+#[test]
 fn a_copy_of_a_parent_directory_stays_in_the_destination() {
     let sandbox = sandbox();
     sandbox.bash("mkdir -p /t/d /into; echo x > /t/f").unwrap();

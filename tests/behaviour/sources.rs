@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use runtime::actions::{Answer, Context, find};
 use runtime::{Builder, Command, Error, FsError, Mount, Overrides, ProvidedNode, Provider, Sandbox, Side, WallTime};
+use serde_json::{Value, json};
 
 use super::host;
 
@@ -222,7 +224,59 @@ fn the_message_of_a_function_is_in_the_error_of_every_operation() {
     let check = |error: Error| assert_eq!(error.to_string(), "cannot read `/bad`: no such user");
     check(fs.list("/bad").unwrap_err());
     check(fs.walk("/bad").unwrap_err());
-    check(fs.page(None).unwrap_err());
+    check(fs.walk("/").unwrap_err());
+}
+
+// As with `find`, which reports what it cannot read and continues.
+#[test]
+fn a_function_that_fails_does_not_end_a_search_of_everything_above_it() {
+    let large = Provider::file(|_| Ok(vec![b'x'; 65 << 20]));
+    let sandbox = builder()
+        .dynamic("/top/bad", Provider::directory(|_| Err("no such user".to_owned())))
+        .dynamic("/top/large", large)
+        .dynamic("/top/silent", Provider::file(|_| Err("no answer".to_owned())))
+        .file("/top/a/found", "needle\n")
+        .file("/top/z", "needle\n")
+        .open()
+        .unwrap();
+    let output = sandbox.bash("find /top -name '[fz]*' | sort; echo ${PIPESTATUS[0]}").unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "/top/a/found\n/top/z\n1\n");
+    let note = "cannot read `/top/bad`: no such user";
+    let try_to = |name: &str, arguments: Value| find(name).unwrap().run(&Context::new(sandbox.clone()), arguments);
+    let act = |name: &str, arguments: Value| -> Answer {
+        let answer = try_to(name, arguments);
+        assert!(!answer.is_error, "{name}: {}", answer.text);
+        answer
+    };
+    let top = || json!({ "path": "/top" });
+    let glob = act("glob", json!({ "path": "/top", "pattern": "**/[fz]*" }));
+    assert_eq!(glob.data["paths"], json!(["/top/a/found", "/top/z"]));
+    assert_eq!(glob.text, format!("/top/a/found\n/top/z\n[{note}]"));
+    let grep = act("grep", json!({ "path": "/top", "pattern": "needle" }));
+    let notes = ["1 file larger than 64 MB not searched: use `bash` with grep", note, "cannot read `/top/silent`: no answer"];
+    assert_eq!((grep.data["matches"].as_array().unwrap().len(), &grep.data["notes"]), (2, &json!(notes)));
+    let list = act("list_files", json!({ "path": "/top", "depth": 2 }));
+    assert_eq!((list.data["entries"].as_array().unwrap().len(), &list.data["notes"]), (6, &json!([note])));
+    let found = act("find_files", json!({ "path": "/top", "name": "found" }));
+    assert_eq!(found.text, format!("/top/a/found\n[{note}]"));
+    assert_eq!(found.data["notes"], json!([note]));
+    assert!(act("tree", top()).text.ends_with(&format!("\n\n2 directories, 4 files\n[{note}]")));
+    let usage = act("disk_usage", top());
+    assert_eq!((&usage.data["files"], &usage.data["notes"]), (&json!(4), &json!([note])));
+    let page = sandbox.fs().page(None).unwrap();
+    let paths: Vec<&str> = page.files.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["/top/a/found", "/top/large", "/top/silent", "/top/z"]);
+    assert_eq!(page.notes, [note]);
+    // A search of it alone is an error, and so is a copy of it.
+    for (name, arguments) in [
+        ("find_files", json!({ "path": "/top/bad" })),
+        ("glob", json!({ "path": "/top/bad", "pattern": "*" })),
+        ("grep", json!({ "path": "/top/silent", "pattern": "x" })),
+        ("copy_files", json!({ "from": "/top", "to": "/copy", "recursive": true })),
+    ] {
+        let answer = try_to(name, arguments);
+        assert!(answer.is_error, "{name}: {}", answer.text);
+    }
 }
 
 // T-SRC-02.

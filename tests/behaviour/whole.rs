@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use runtime::{Command, Content, Error, LimitName, Policy, Sandbox};
+use runtime::actions::MakeDirectory;
+use runtime::agent::DeleteFile;
+use runtime::{Command, Content, Error, FsError, LimitName, Policy, Sandbox};
 
 use super::{host, sandbox, strict};
 
@@ -110,6 +112,27 @@ fn a_copied_tree_has_the_same_files_links_and_permissions() {
         assert_eq!(error.to_string(), format!("cannot copy `{from}` into itself"));
     }
     assert_eq!(sandbox.history(1).unwrap()[0].command, "copy_directory / /v");
+}
+
+#[test]
+fn several_requests_delete_or_create_together_and_only_what_they_expect() {
+    let sandbox = sandbox();
+    let make = |paths: &[&str]| {
+        let requests: Vec<_> = paths.iter().map(|&path| MakeDirectory { path: path.to_owned() }).collect();
+        MakeDirectory::make_all(&requests, &sandbox).map(|made| made.into_iter().map(|made| made.path).collect::<Vec<_>>())
+    };
+    assert_eq!(make(&["d/e", "/f"]).unwrap(), ["/home/user/d/e", "/f"]);
+    sandbox.fs().write("/home/user/a", "x").unwrap();
+    assert!(make(&["/new", "a/b"]).is_err() && !sandbox.fs().exists("/new").unwrap());
+    let request = |path: &str| DeleteFile { path: path.to_owned(), ..DeleteFile::default() };
+    let error = DeleteFile::delete_all(&[request("a"), request("/f")], &sandbox).unwrap_err();
+    assert_eq!((error.fs_error(), error.path()), (Some(FsError::IsDirectory), Some("/f")));
+    let stale = DeleteFile { expected_version: Some("none".to_owned()), ..request("a") };
+    let directory = DeleteFile { recursive: true, ..request("/f") };
+    assert!(matches!(DeleteFile::delete_all(&[directory.clone(), stale], &sandbox), Err(Error::Stale { .. })));
+    assert!(sandbox.fs().exists("/home/user/a").unwrap() && sandbox.fs().exists("/f").unwrap());
+    assert_eq!(DeleteFile::delete_all(&[request("a"), directory], &sandbox).unwrap(), ["/home/user/a", "/f"]);
+    assert!(!sandbox.fs().exists("/home/user/a").unwrap() && !sandbox.fs().exists("/f").unwrap());
 }
 
 #[test]

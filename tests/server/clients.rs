@@ -183,6 +183,15 @@ fn the_command_line_uses_a_sandbox_of_a_server() {
     check(&["bash", "-c", command], 0, &format!("ran\nprogram\nempty\nlink\n{long}\nrun\nlong\n"));
     let (code, _, note) = run(&["fs", "get", "/whole", "again"]);
     assert!(code == 0 && note.contains("omitted `/whole/link`"), "{note}");
+    // As on a file: into a directory, over a file, and not beside a directory that is missing.
+    check(&["fs", "mkdir", "/into/deep"], 0, "");
+    check(&["fs", "put", "tree/deep/file", "/into"], 0, "");
+    check(&["fs", "mv", "note.txt", "/into"], 0, "");
+    check(&["fs", "mv", "/into/note.txt", "/into/file"], 0, "");
+    check(&["fs", "cp", "/into/file", "/into/deep/"], 0, "");
+    check(&["fs", "cp", "/into/file", "/missing/"], 1, "");
+    check(&["fs", "find", "/into", "--kind", "file"], 0, "/into/deep/file\n/into/file\n");
+    check(&["fs", "cat", "/into/deep/file"], 0, "changed\n");
 }
 
 #[test]

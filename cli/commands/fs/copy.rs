@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use runtime::actions::CopyFiles;
+use runtime::actions::{CopyFiles, MakeDirectory};
+use runtime::agent::DeleteFile;
 use runtime::{FsError, Sandbox, TreeCopy};
 use serde_json::json;
 
@@ -71,25 +72,25 @@ pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: 
 }
 
 pub(super) fn rm(sandbox: &Sandbox, recursive: bool, paths: &[String], printer: &Printer) -> anyhow::Result<()> {
-    let files = sandbox.fs();
-    let paths: Vec<String> = paths.iter().map(|path| super::guest(path)).collect();
-    for path in &paths {
-        if files.symlink_metadata(path)?.is_dir() && !recursive {
-            return Err(Hinted::error(format!("`{path}` is a directory"), "use `fs rm -r` to remove it with its contents"));
+    let request = |path: &String| DeleteFile { path: super::guest(path), recursive, expected_version: None };
+    let requests: Vec<DeleteFile> = paths.iter().map(request).collect();
+    let removed = DeleteFile::delete_all(&requests, sandbox).map_err(|error| match (error.fs_error(), error.path()) {
+        (Some(FsError::IsDirectory), Some(path)) if !recursive => {
+            Hinted::error(format!("`{path}` is a directory"), "use `fs rm -r` to remove it with its contents")
         }
-    }
-    files.remove_all(&paths)?;
+        _ => error.into(),
+    })?;
     if printer.is_json() {
-        printer.json(&json!({ "removed": paths }));
+        printer.json(&json!({ "removed": removed }));
     }
     Ok(())
 }
 
 pub(super) fn mkdir(sandbox: &Sandbox, paths: &[String], printer: &Printer) -> anyhow::Result<()> {
-    let paths: Vec<String> = paths.iter().map(|path| super::guest(path)).collect();
-    sandbox.fs().create_dirs(&paths)?;
+    let requests: Vec<MakeDirectory> = paths.iter().map(|path| MakeDirectory { path: super::guest(path) }).collect();
+    let made = MakeDirectory::make_all(&requests, sandbox)?;
     if printer.is_json() {
-        printer.json(&json!({ "created": paths }));
+        printer.json(&json!({ "created": made.iter().map(|made| &made.path).collect::<Vec<_>>() }));
     }
     Ok(())
 }

@@ -85,14 +85,15 @@ pub(super) fn find(sandbox: &Sandbox, wanted: &Find, printer: &Printer) -> anyho
         Kind::Link => FileKind::Symlink,
     });
     let request = FindFiles { path: Some(super::guest(&wanted.path)), name: wanted.name.clone(), kind };
-    let (path, found) = request.find(sandbox)?;
+    let walked = request.find(sandbox)?;
     if printer.is_json() {
-        printer.json(&json!(FoundFiles::new(path, found)));
+        printer.json(&json!(FoundFiles::new(walked)));
         return Ok(());
     }
-    for found in &found {
+    for found in &walked.found {
         printer.line(&printer.foreign(&found.path));
     }
+    note(&walked.notes, printer);
     Ok(())
 }
 
@@ -103,8 +104,13 @@ pub(super) fn du(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Re
     } else {
         let shown = usage(&printer.foreign(path), measured.bytes, measured.files, measured.directories);
         printer.line(&shown);
+        note(&measured.notes, printer);
     }
     Ok(())
+}
+
+fn note(notes: &[String], printer: &Printer) {
+    notes.iter().for_each(|note| printer.note(printer.foreign(note)));
 }
 
 /// Formats the size of a directory, its files and its directories as a line.
@@ -114,11 +120,12 @@ pub(crate) fn usage<N: TryInto<u64>>(path: &str, bytes: u64, files: N, directori
 }
 
 pub(super) fn tree(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
-    let (path, found) = DrawTree { path: Some(path.to_owned()) }.list(sandbox)?;
+    let walked = DrawTree { path: Some(path.to_owned()) }.list(sandbox)?;
     if printer.is_json() {
-        printer.json(&json!(FoundFiles::new(path, found)));
+        printer.json(&json!(FoundFiles::new(walked)));
     } else {
-        DrawTree::draw(&found, |name, stat| painted(name, stat, printer), |line| printer.line(line));
+        DrawTree::draw(&walked.found, |name, stat| painted(name, stat, printer), |line| printer.line(line));
+        note(&walked.notes, printer);
     }
     Ok(())
 }

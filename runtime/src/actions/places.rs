@@ -24,6 +24,20 @@ pub struct MadeDirectory {
     pub path: String,
 }
 
+impl MakeDirectory {
+    /// Creates several directories and their missing parents in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if one of the paths exists and is not a directory; none is created then.
+    pub fn make_all(requests: &[Self], sandbox: &Sandbox) -> Result<Vec<MadeDirectory>, Error> {
+        let paths: Result<Vec<String>, Error> = requests.iter().map(|made| sandbox.agent().absolute(&made.path)).collect();
+        let paths = paths?;
+        sandbox.fs().create_dirs(&paths)?;
+        Ok(paths.into_iter().map(|path| MadeDirectory { path }).collect())
+    }
+}
+
 impl Request for MakeDirectory {
     type Data = MadeDirectory;
 

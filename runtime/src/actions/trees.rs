@@ -26,7 +26,7 @@ pub struct CopyFiles {
     /// Copy a directory with everything below it.
     #[serde(default)]
     pub recursive: bool,
-    /// Copy only if the file at `to` still has this version, as returned by `read_file`; `none`: only if the file does not exist.
+    /// Copy only if the file that the copy replaces still has this version, as returned by `read_file`; `none`: only if there is none.
     #[serde(default)]
     pub expected_version: Option<String>,
 }
@@ -50,8 +50,8 @@ impl CopyFiles {
     pub fn copy(&self, sandbox: &Sandbox) -> Result<Copied, Error> {
         let (from, to) = (sandbox.agent().absolute(&self.from)?, sandbox.agent().absolute(&self.to)?);
         let slash = if self.to.ends_with('/') || to == "/" { "/" } else { "" };
-        let files = sandbox.fs().if_expected(to.trim_end_matches('/'), self.expected_version.clone());
-        let to = files.copy_into(&from, &format!("{}{slash}", to.trim_end_matches('/')), self.recursive)?;
+        let to = format!("{}{slash}", to.trim_end_matches('/'));
+        let to = sandbox.fs().copy_expecting((from.as_str(), to.as_str()), self.recursive, self.expected_version.as_deref())?;
         Ok(Copied { from, to })
     }
 }
@@ -151,32 +151,46 @@ pub struct FoundFiles {
     pub found: Vec<FoundFile>,
     /// Whether there are more.
     pub truncated: bool,
+    /// Notes about directories and files of mounts that cannot be read.
+    pub notes: Vec<String>,
+}
+
+/// A directory and everything below it, or a part of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// The directory.
+    pub path: String,
+    /// The entries, each directory before its content.
+    pub found: Vec<Found>,
+    /// Notes about directories and files of mounts that cannot be read.
+    pub notes: Vec<String>,
 }
 
 impl FoundFiles {
     /// Creates a list of all entries.
     #[must_use]
-    pub fn new(path: String, found: Vec<Found>) -> Self {
+    pub fn new(walked: Walked) -> Self {
+        let Walked { path, found, notes } = walked;
         let found = found.into_iter().map(|found| FoundFile::new(found.path, &found.stat)).collect();
-        Self { path, found, truncated: false }
+        Self { path, found, truncated: false, notes }
     }
 }
 
 impl FindFiles {
-    /// Returns the matching files, and the directory of the search.
+    /// Returns the matching files.
     ///
     /// # Errors
     ///
     /// Returns an error if the directory does not exist or the pattern is invalid.
-    pub fn find(&self, sandbox: &Sandbox) -> Result<(String, Vec<Found>), Error> {
+    pub fn find(&self, sandbox: &Sandbox) -> Result<Walked, Error> {
         let name = self.name.as_deref().map(matcher).transpose()?;
-        let (path, mut found) = walk(sandbox, self.path.as_deref())?;
-        found.retain(|found| {
+        let mut walked = walk(sandbox, self.path.as_deref())?;
+        walked.found.retain(|found| {
             let last = found.path.rsplit('/').next().unwrap_or_default();
             self.kind.is_none_or(|kind| kind == found.stat.file_type().into())
                 && name.as_ref().is_none_or(|name| name.is_match(last))
         });
-        Ok((path, found))
+        Ok(walked)
     }
 }
 
@@ -186,10 +200,10 @@ fn matcher(pattern: &str) -> Result<GlobMatcher, Error> {
         .map_err(|error| Error::Invalid(format!("invalid pattern `{}`: {}", super::quoted(pattern), error.kind())))
 }
 
-fn walk(sandbox: &Sandbox, path: Option<&str>) -> Result<(String, Vec<Found>), Error> {
+fn walk(sandbox: &Sandbox, path: Option<&str>) -> Result<Walked, Error> {
     let path = sandbox.agent().absolute(path.unwrap_or("."))?;
-    let found = sandbox.fs().walk(&path)?;
-    Ok((path, found))
+    let (found, notes) = sandbox.fs().walk_readable(&path)?;
+    Ok(Walked { path, found, notes })
 }
 
 // As many as fit in one result, and whether there are more.
@@ -206,25 +220,30 @@ fn bounded(found: &mut Vec<Found>) -> bool {
     more
 }
 
-fn answer(path: String, mut found: Vec<Found>, render: impl FnOnce(&[Found]) -> String) -> Answer {
-    let truncated = bounded(&mut found);
-    let mut text = render(&found);
+fn answer(mut walked: Walked, render: impl FnOnce(&[Found]) -> String) -> Answer {
+    let truncated = bounded(&mut walked.found);
+    let mut text = render(&walked.found);
     if truncated {
-        text.push_str(&format!("\n[only the first {} entries: search a subdirectory]", found.len()));
+        text.push_str(&format!("\n[only the first {} entries: search a subdirectory]", walked.found.len()));
     }
-    Answer::new(text, &FoundFiles { truncated, ..FoundFiles::new(path, found) })
+    text.push_str(&lines_of(&walked.notes));
+    Answer::new(text, &FoundFiles { truncated, ..FoundFiles::new(walked) })
+}
+
+fn lines_of(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n[{note}]")).collect()
 }
 
 impl Request for FindFiles {
     type Data = FoundFiles;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        let (path, found) = self.find(context.sandbox())?;
+        let walked = self.find(context.sandbox())?;
         let render = |found: &[Found]| match found {
             [] => "no files match".to_owned(),
             found => found.iter().map(|found| found.path.as_str()).collect::<Vec<_>>().join("\n"),
         };
-        Ok(answer(path, found, render))
+        Ok(answer(walked, render))
     }
 }
 
@@ -247,6 +266,8 @@ pub struct Measured {
     pub files: usize,
     /// The number of directories, including the first one.
     pub directories: usize,
+    /// Notes about directories and files of mounts that cannot be read.
+    pub notes: Vec<String>,
 }
 
 impl DiskUsage {
@@ -256,14 +277,14 @@ impl DiskUsage {
     ///
     /// Returns an error if the directory does not exist.
     pub fn measure(&self, sandbox: &Sandbox) -> Result<Measured, Error> {
-        let (path, found) = walk(sandbox, self.path.as_deref())?;
+        let Walked { path, found, notes } = walk(sandbox, self.path.as_deref())?;
         let mut files: Vec<(u64, u64)> =
             found.iter().filter(|found| found.stat.is_file()).map(|found| (found.stat.ino, found.stat.size)).collect();
         files.sort_unstable();
         files.dedup();
         let bytes = files.iter().map(|(_, size)| size).sum();
         let directories = found.iter().filter(|found| found.stat.is_dir()).count();
-        Ok(Measured { path, bytes, files: files.len(), directories })
+        Ok(Measured { path, bytes, files: files.len(), directories, notes })
     }
 }
 
@@ -272,9 +293,10 @@ impl Request for DiskUsage {
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
         let measured = self.measure(context.sandbox())?;
-        let Measured { path, bytes, files, directories } = &measured;
+        let Measured { path, bytes, files, directories, notes } = &measured;
         let (files, directories) = (counted(*files, "file", "files"), counted(*directories, "directory", "directories"));
-        Ok(Answer::new(format!("{path}: {bytes} bytes, {files}, {directories}"), &measured))
+        let notes = lines_of(notes);
+        Ok(Answer::new(format!("{path}: {bytes} bytes, {files}, {directories}{notes}"), &measured))
     }
 }
 
@@ -296,7 +318,7 @@ impl DrawTree {
     /// # Errors
     ///
     /// Returns an error if the directory does not exist.
-    pub fn list(&self, sandbox: &Sandbox) -> Result<(String, Vec<Found>), Error> {
+    pub fn list(&self, sandbox: &Sandbox) -> Result<Walked, Error> {
         walk(sandbox, self.path.as_deref())
     }
 
@@ -332,12 +354,12 @@ impl Request for DrawTree {
     type Data = FoundFiles;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        let (path, found) = self.list(context.sandbox())?;
+        let walked = self.list(context.sandbox())?;
         let render = |found: &[Found]| {
             let mut lines = Vec::new();
             Self::draw(found, |name, _| name.to_owned(), |line| lines.push(line.to_owned()));
             lines.join("\n")
         };
-        Ok(answer(path, found, render))
+        Ok(answer(walked, render))
     }
 }

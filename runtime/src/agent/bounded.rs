@@ -6,13 +6,14 @@ use sqlite_fs::{FileType, Fs, FsError, Rows, Step, Transaction, Visited, Volume}
 use super::MAX_WHOLE;
 use crate::Error;
 use crate::cancel::Deadline;
-use crate::vfs::{Node, ROOT_NODE, View};
+use crate::vfs::{Node, ROOT_NODE, Unread, View};
 
 /// The files of one tool call.
 pub(super) struct Bounded<'a, R: Rows> {
     view: &'a View<R>,
     fs: Fs<'a, View<R>>,
     deadline: Deadline,
+    unread: Unread,
 }
 
 /// Creates a file error with the operation and the path.
@@ -36,7 +37,7 @@ pub(super) fn kind_name(kind: FileType) -> &'static str {
 
 impl<'a, R: Rows> Bounded<'a, R> {
     pub(super) fn new(view: &'a View<R>, deadline: Deadline) -> Self {
-        Self { view, fs: view.fs(), deadline }
+        Self { view, fs: view.fs(), deadline, unread: Unread::default() }
     }
 
     /// Returns the view.
@@ -112,9 +113,27 @@ impl<'a, R: Rows> Bounded<'a, R> {
     }
 
     /// Visits everything below a directory, each directory before its content, until `visit` returns [`Step::Stop`] or the
-    /// deadline passes. Links are not followed; the fixed world is not entered, unless the walk starts there.
+    /// deadline passes. Links are not followed; the fixed world is not entered, unless the walk starts there. What a mount cannot
+    /// read is [noted](Self::unread).
     pub(super) fn walk(&self, top: &str, mut visit: impl FnMut(&Visited<'_, Node>) -> Result<Step, Error>) -> Result<(), Error> {
-        self.fs.visit(top, |visited| if self.is_overdue() { Ok(Step::Stop) } else { visit(visited) })
+        let skip = |path: &str, error: FsError| self.unread.add(path, error);
+        self.view.fs().skipping(&skip).visit(top, |visited| if self.is_overdue() { Ok(Step::Stop) } else { visit(visited) })
+    }
+
+    /// Continues a walk past the error of something that it met, if that belongs to a mount.
+    pub(super) fn skip(&self, visited: &Visited<'_, Node>, error: Error) -> Result<(), Error> {
+        match error.fs_error() {
+            Some(source) if source != FsError::Interrupted && self.view.is_foreign(visited.node) => {
+                self.unread.add(visited.path, source);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Returns notes about what the walk could not read.
+    pub(super) fn unread(&self) -> Vec<String> {
+        self.unread.notes(self.view)
     }
 }
 

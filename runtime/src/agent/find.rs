@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlite_fs::{FileType, Step};
+use sqlite_fs::{FileType, FsError, Step};
 
 use super::list::is_hidden;
 use super::{Agent, MAX_ENTRIES, text};
@@ -43,18 +43,19 @@ impl Agent<'_> {
     /// Returns an error if the pattern is invalid or the directory does not exist.
     pub fn glob(&self, request: &Glob) -> Result<Found, Error> {
         Self::check_pattern(&request.pattern)?;
-        let (top, pattern) = match request.pattern.strip_prefix('/') {
+        let (start, pattern) = match request.pattern.strip_prefix('/') {
             Some(pattern) => ("/".to_owned(), pattern),
             None => (self.absolute(request.path.as_deref().unwrap_or("."))?, request.pattern.as_str()),
         };
-        let (top, pattern) = without_literal_start(&top, pattern);
+        let (top, pattern) = without_literal_start(&start, pattern);
         let matcher = matcher(pattern)?;
         let hidden = request.hidden || pattern.starts_with('.') || pattern.contains("/.");
         let parameters = json!({ "pattern": request.pattern, "path": top });
         self.reading("glob", &request.pattern, parameters, |files| {
             let (mut paths, mut truncated, mut notes) = (Vec::new(), false, Vec::new());
             let mut room = text::Room::default();
-            if files.kind("glob", &top)?.is_none() && top != self.absolute(request.path.as_deref().unwrap_or("."))? {
+            // The directory is the caller's; the names after it are part of the pattern, which need not match.
+            if top != start && !is_directory(files.kind("glob", &top))? {
                 return Ok(Found { paths, truncated, notes });
             }
             let base = top.trim_end_matches('/').len() + 1;
@@ -78,8 +79,17 @@ impl Agent<'_> {
                 truncated = true;
                 notes.push("time limit reached: search a subdirectory".to_owned());
             }
+            notes.extend(files.unread());
             Ok(Found { paths, truncated, notes })
         })
+    }
+}
+
+// Below a file, nothing exists.
+fn is_directory(kind: Result<Option<(FileType, u64)>, Error>) -> Result<bool, Error> {
+    match kind {
+        Err(error) if error.fs_error() == Some(FsError::NotDirectory) => Ok(false),
+        kind => Ok(kind?.is_some_and(|(kind, _)| kind == FileType::Directory)),
     }
 }
 

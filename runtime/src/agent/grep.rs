@@ -6,13 +6,14 @@ use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlite_fs::{FileType, FsError, Reader, Step};
+use sqlite_fs::{FileType, FsError, Reader, Step, Visited};
 
 use super::bounded::{Bounded, failed};
 use super::find::matcher;
 use super::list::is_hidden;
 use super::{Agent, MAX_ENTRIES, MAX_WHOLE, text};
 use crate::Error;
+use crate::vfs::Node;
 
 /// Default and maximum number of matches.
 const MATCHES: usize = 200;
@@ -140,13 +141,13 @@ impl Agent<'_> {
                     }
                     let relative = entry.get(path.trim_end_matches('/').len() + 1..).unwrap_or_default();
                     if visited.kind == FileType::File && wanted.as_ref().is_none_or(|wanted| wanted.fits(relative)) {
-                        search.file(files, entry)?;
+                        search.visit(files, visited)?;
                     }
                     Ok(if search.found.truncated { Step::Stop } else { Step::Enter })
                 })?,
                 Some(_) => search.file(files, &path)?,
             }
-            Ok(search.finish(files.is_overdue()))
+            Ok(search.finish(files))
         })
     }
 }
@@ -181,6 +182,18 @@ impl Search<'_> {
         match self.request.mode {
             GrepMode::Content => self.request.max_matches.unwrap_or(MATCHES).clamp(1, MATCHES),
             _ => self.request.max_matches.unwrap_or(MAX_ENTRIES).clamp(1, MAX_ENTRIES),
+        }
+    }
+
+    fn visit(&mut self, files: &Bounded<'_, Reader>, visited: &Visited<'_, Node>) -> Result<(), Error> {
+        match self.file(files, visited.path) {
+            // The size of a generated file is unknown until it is read.
+            Err(Error::Invalid(_)) => {
+                self.skipped += usize::from(!files.is_overdue());
+                Ok(())
+            }
+            Err(error) => files.skip(visited, error),
+            Ok(()) => Ok(()),
         }
     }
 
@@ -247,19 +260,20 @@ impl Search<'_> {
         }
     }
 
-    fn finish(mut self, overdue: bool) -> Grepped {
+    fn finish(mut self, files: &Bounded<'_, Reader>) -> Grepped {
         if self.found.truncated {
             self.found
                 .notes
                 .push("more matches: narrow the pattern, the path or the glob, or request less context or mode=count".to_owned());
-        } else if overdue {
+        } else if files.is_overdue() {
             self.found.truncated = true;
             self.found.notes.push("time limit reached: search a subdirectory".to_owned());
         }
         if self.skipped > 0 {
-            let files = text::count(self.skipped, "file", "files");
-            self.found.notes.push(format!("{files} larger than {} MB not searched: use `bash` with grep", MAX_WHOLE >> 20));
+            let large = text::count(self.skipped, "file", "files");
+            self.found.notes.push(format!("{large} larger than {} MB not searched: use `bash` with grep", MAX_WHOLE >> 20));
         }
+        self.found.notes.extend(files.unread());
         self.found
     }
 }

@@ -112,8 +112,11 @@ impl Agent<'_> {
                     truncated = true;
                     return Ok(Step::Stop);
                 }
-                let stat = || files.view().stat(visited.node).map_err(|error| failed("list", entry, error));
-                let size = if kind == FileType::File { stat()?.size } else { 0 };
+                let skip = |error| files.skip(visited, failed("list", entry, error)).map(|()| 0);
+                let size = match kind {
+                    FileType::File => files.view().stat(visited.node).map(|stat| stat.size).or_else(skip)?,
+                    _ => 0,
+                };
                 entries.push(ListedFile { path: entry.to_owned(), kind: kind_name(kind).to_owned(), size, target });
                 Ok(if visited.depth < depth { Step::Enter } else { Step::Skip })
             })?;
@@ -130,6 +133,7 @@ impl Agent<'_> {
                     text::count(skipped, "hidden name", "hidden names")
                 ));
             }
+            notes.extend(files.unread());
             Ok(Listed { path: path.clone(), entries, truncated, notes })
         })
     }

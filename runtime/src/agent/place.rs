@@ -8,6 +8,7 @@ use sqlite_fs::{FileType, FsError, Transaction};
 use super::bounded::{Bounded, failed};
 use super::{Agent, text};
 use crate::Error;
+use crate::sandbox::Sandbox;
 use crate::vfs::content;
 
 /// Selects what to delete.
@@ -58,6 +59,25 @@ pub struct Moved {
     pub to: String,
     /// Whether a file was replaced.
     pub replaced: bool,
+}
+
+impl DeleteFile {
+    /// Deletes several files, links and directories in one transaction and returns their paths.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FsError::IsDirectory`] if one of them is a directory and `recursive` is not set, and an error if one does not
+    /// exist; nothing is deleted then.
+    pub fn delete_all(requests: &[Self], sandbox: &Sandbox) -> Result<Vec<String>, Error> {
+        let (mut files, mut paths) = (sandbox.fs(), Vec::with_capacity(requests.len()));
+        for request in requests {
+            let path = sandbox.agent().absolute(&request.path)?;
+            files = files.if_expected(&path, request.expected_version.clone());
+            paths.push((path, request.recursive));
+        }
+        files.remove_each(&paths)?;
+        Ok(paths.into_iter().map(|(path, _)| path).collect())
+    }
 }
 
 impl Agent<'_> {

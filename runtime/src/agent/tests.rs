@@ -1,5 +1,7 @@
 //! The file tools from an agent's point of view. No guest runs here.
 
+use sqlite_fs::FsError;
+
 use super::*;
 use crate::Run;
 use crate::host::Host;
@@ -39,6 +41,21 @@ fn a_file_is_read_with_numbered_lines_and_its_version() {
     assert_eq!(window.content, "one\ntwo\n");
     let expected = format!("     1\tone\n     2\ttwo\n[/home/user/a.txt: 8 bytes, 2 lines, version {}]", window.version);
     assert_eq!(window.render(), expected);
+}
+
+#[test]
+fn nothing_matches_below_a_file() {
+    let sandbox = with(&[("/home/user/a.txt", ""), ("/home/user/d/b.txt", "")]);
+    let glob = |pattern: &str| {
+        let request = Glob { pattern: pattern.to_owned(), ..Glob::default() };
+        sandbox.agent().glob(&request).map(|found| found.paths)
+    };
+    for pattern in ["a.txt/*", "a.txt/b/*", "d/b.txt/**", "/home/user/a.txt/*", "no/*", "/no/*"] {
+        assert_eq!(glob(pattern).unwrap(), [""; 0], "{pattern}");
+    }
+    assert_eq!(glob("d/*").unwrap(), ["/home/user/d/b.txt"]);
+    let below = Glob { pattern: "*".to_owned(), path: Some("a.txt".to_owned()), ..Glob::default() };
+    assert_eq!(sandbox.agent().glob(&below).unwrap_err().fs_error(), Some(FsError::NotDirectory));
 }
 
 #[test]

@@ -14,10 +14,10 @@ use std::time::Duration;
 use abi::Errno;
 use serde_json::json;
 
-use crate::RunningFiles;
 use crate::process::wait::{Interruption, Waiters, block};
 use crate::process::{Ended, Fault, State};
 use crate::tools::{ToolContext, ToolPause, prefix};
+use crate::{RunningFiles, absolute};
 
 /// Maximum number of bytes moved at once.
 const PIECE: usize = 64 << 10;
@@ -82,7 +82,7 @@ impl CommandCall {
     /// Returns an absolute path in the sandbox; relative ones start in [`cwd`](Self::cwd).
     #[must_use]
     pub fn path(&self, path: &str) -> String {
-        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.cwd.trim_end_matches('/')) }
+        absolute(&self.cwd, path)
     }
 
     /// Returns its standard input, read on demand.

@@ -20,7 +20,7 @@ use crate::limits::Meter;
 use crate::process::descriptor::{Descriptors, Object, OpenFile};
 use crate::process::{self, Capture, Fault, Job, KeptState, Outside, Start};
 use crate::random::Random;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, absolute};
 use crate::session;
 use crate::vfs::{Device, ROOT_NODE, View};
 use crate::{Error, LimitReached};
@@ -346,8 +346,7 @@ fn uninterrupted<T>(mut operation: impl FnMut() -> Result<T, Error>) -> Result<T
 
 // The directory as `cd` shows it. A text that is not a valid path stays as it is, and is rejected later.
 fn settled(start: &str, directory: &str) -> String {
-    let whole = if directory.starts_with('/') { directory.to_owned() } else { format!("{start}/{directory}") };
-    let path = FsPath::root().join(&whole).ok().filter(|_| !directory.is_empty());
+    let path = FsPath::root().join(&absolute(start, directory)).ok().filter(|_| !directory.is_empty());
     path.map_or_else(|| directory.to_owned(), |path| path.to_string())
 }
 

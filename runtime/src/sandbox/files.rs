@@ -5,13 +5,13 @@ mod many;
 mod page;
 
 use serde_json::json;
-use sqlite_fs::{Entry, Fs, FsPath, Reader, Stat, Transaction};
+use sqlite_fs::{Entry, Fs, FsError, FsPath, Reader, Stat, Transaction};
 
 use super::Sandbox;
 use crate::Error;
 use crate::history::LibraryCall as Call;
-use crate::vfs::View;
 use crate::vfs::content;
+use crate::vfs::{Unread, View};
 
 pub use many::Content;
 
@@ -260,6 +260,16 @@ impl<'a> Files<'a> {
     pub fn walk(&self, path: &str) -> Result<Vec<Found>, Error> {
         self.look(about("walk_files", path), |fs| {
             Ok(fs.walk(path)?.into_iter().map(|(path, stat)| Found { path, stat }).collect())
+        })
+    }
+
+    /// Same as [`walk`](Self::walk), but continues past what a mount cannot read, and returns notes about that.
+    pub(crate) fn walk_readable(&self, path: &str) -> Result<(Vec<Found>, Vec<String>), Error> {
+        self.sandbox.recorder.read(self.recorded(about("walk_files", path)), || {
+            let (view, unread) = (self.sandbox.now()?, Unread::default());
+            let skip = |path: &str, error: FsError| unread.add(path, error);
+            let walked = view.fs().skipping(&skip).walk(path).map_err(|error| view.explain(error.into()))?;
+            Ok((walked.into_iter().map(|(path, stat)| Found { path, stat }).collect(), unread.notes(&view)))
         })
     }
 

@@ -5,19 +5,17 @@
 //! before the first change is made.
 
 use std::collections::BTreeMap;
-use std::fs::FileTimes;
 use std::io;
 use std::path::Path;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, MetadataExt, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, MetadataExt};
 use presets::Limits;
 use sqlite_fs::path::Tree as _;
 use sqlite_fs::{FileType, FsError, Step, Transaction, Volume as _};
 
 use super::View;
 use super::directory::{HostDirectory, component, read_at};
-use super::tree::{Target, empty_into, time, unread};
+use super::tree::{Target, unread, visit_onto};
 use crate::Error;
 
 /// Number of bytes copied at once.
@@ -94,19 +92,9 @@ impl Lent {
     ) -> Result<Self, Error> {
         let (mut bytes, mut count) = (0u64, 0u64);
         let target = Target::open(host)?;
-        let mut into = (String::new(), target.descend("")?);
-        give(&into.1, ".", owner).map_err(|source| target.failed("", source))?;
-        view.fs().visit::<Error>(guest, |found| {
-            if found.is_left_out {
-                return Ok(Step::Skip);
-            }
-            let child = found.path.get(guest.trim_end_matches('/').len() + 1..).unwrap_or_default();
-            let (directory, name) = child.rsplit_once('/').unwrap_or(("", child));
-            let name = component(name).map_err(|error| unread(found.path, error))?;
-            if into.0 != directory {
-                into = (directory.to_owned(), target.descend(directory)?);
-            }
-            let failed = |source| target.failed(child, source);
+        give(&target.descend("")?, ".", owner).map_err(|source| target.failed("", source))?;
+        visit_onto(view, guest, &target, |found, place| {
+            let failed = |source| place.failed(source);
             let size = if found.kind == FileType::File { view.stat(found.node).map_or(0, |stat| stat.size) } else { 0 };
             (bytes, count) = (bytes.saturating_add(size), count + 1);
             if size > limits.file.0 || bytes > limits.disk.0 || count > limits.inodes {
@@ -116,26 +104,21 @@ impl Lent {
                 return Err(sqlite_fs::Error::Interrupted.into());
             }
             match found.kind {
-                FileType::Directory => into.1.create_dir_with(name, DirBuilder::new().mode(0o700)).map_err(failed)?,
+                FileType::Directory => {
+                    place.dir.create_dir_with(place.name, DirBuilder::new().mode(0o700)).map_err(failed)?;
+                }
                 // Nothing outside the tree exists for a link to lead to: see `programs/bridge/jail.rs`.
                 FileType::Symlink => {
                     let link = view.readlink(found.node).map_err(|error| unread(found.path, error))?;
-                    into.1.symlink_contents(&link, name).map_err(failed)?;
+                    place.dir.symlink_contents(&link, place.name).map_err(failed)?;
                 }
                 FileType::File => {
-                    let stat = view.stat(found.node).map_err(|error| unread(found.path, error))?;
-                    let mut options = OpenOptions::new();
-                    options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
-                    let mut file = into.1.open_with(name, &options).map_err(failed)?;
-                    let copied = empty_into(view, found.node, &mut file, |error| unread(found.path, error), failed)?;
                     // The size of a generated file is unknown until it is read.
-                    bytes = bytes.saturating_add(copied.saturating_sub(size));
-                    let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
-                    file.into_std().set_times(times).map_err(failed)?;
+                    bytes = bytes.saturating_add(place.fill(view, found)?.saturating_sub(size));
                 }
                 FileType::Fifo | FileType::Device => return Ok(Step::Enter),
             }
-            give(&into.1, name, owner).map_err(failed)?;
+            give(place.dir, place.name, owner).map_err(failed)?;
             Ok(Step::Enter)
         })?;
         let (nodes, _) = look(&open(host)?, limits)?;

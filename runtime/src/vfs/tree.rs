@@ -12,7 +12,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptionsExt};
 use sqlite_fs::path::{Last, Tree};
-use sqlite_fs::{FileType, FsError, Rows, Step, Transaction, Volume, VolumeMut};
+use sqlite_fs::{FileType, FsError, Rows, Step, Transaction, Visited, Volume, VolumeMut};
 
 use super::directory::{HostDirectory, component, read_at};
 use super::{Node, ROOT_NODE, View};
@@ -160,53 +160,89 @@ pub(crate) fn export_tree<R: Rows>(
     }
     let target = Target::open(host)?;
     let mut copy = TreeCopy::default();
+    visit_onto(view, guest, &target, |found, place| {
+        let failed = |source| place.failed(source);
+        if is_refused(place.name) {
+            copy.skip(place.relative.to_owned());
+            return Ok(Step::Skip);
+        }
+        match found.kind {
+            FileType::Directory => {
+                make_directory(place.dir, place.name).map_err(failed)?;
+                copy.directories += 1;
+            }
+            FileType::Symlink => {
+                let link = view.readlink(found.node).map_err(|error| unread(found.path, error))?;
+                if stays_inside(&link, place.relative.matches('/').count()) {
+                    place.dir.symlink(&link, place.name).map_err(failed)?;
+                    copy.symlinks += 1;
+                } else {
+                    copy.skip(place.relative.to_owned());
+                }
+            }
+            FileType::File => {
+                copy.bytes += place.fill(view, found)?;
+                copy.files += 1;
+            }
+            FileType::Fifo | FileType::Device => copy.skip(place.relative.to_owned()),
+        }
+        Ok(Step::Enter)
+    })?;
+    Ok(copy)
+}
+
+/// The place on the host for an entry of the sandbox.
+pub(super) struct HostPlace<'a> {
+    target: &'a Target<'a>,
+    /// The path below the target.
+    pub(super) relative: &'a str,
+    /// The directory.
+    pub(super) dir: &'a Dir,
+    /// The name in it.
+    pub(super) name: &'a str,
+}
+
+impl HostPlace<'_> {
+    pub(super) fn failed(&self, source: io::Error) -> Error {
+        self.target.failed(self.relative, source)
+    }
+
+    /// Copies a file with its permissions and times, and returns its size.
+    pub(super) fn fill<R: Rows>(&self, view: &View<R>, found: &Visited<'_, Node>) -> Result<u64, Error> {
+        let (unread, failed) = (|error| unread(found.path, error), |source| self.failed(source));
+        let stat = view.stat(found.node).map_err(unread)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
+        let mut file = self.dir.open_with(self.name, &options).map_err(failed)?;
+        let bytes = empty_into(view, found.node, &mut file, unread, failed)?;
+        let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
+        file.into_std().set_times(times).map_err(failed)?;
+        Ok(bytes)
+    }
+}
+
+/// Visits everything below a directory of the sandbox except the fixed world, with its place in a directory of the host.
+pub(super) fn visit_onto<R: Rows>(
+    view: &View<R>,
+    guest: &str,
+    target: &Target<'_>,
+    mut visit: impl FnMut(&Visited<'_, Node>, &HostPlace<'_>) -> Result<Step, Error>,
+) -> Result<(), Error> {
     let mut into = (String::new(), target.descend("")?);
     view.fs().visit::<Error>(guest, |found| {
         if found.is_left_out {
             return Ok(Step::Skip);
         }
-        let child = found.path.get(guest.trim_end_matches('/').len() + 1..).unwrap_or_default();
-        let (directory, name) = child.rsplit_once('/').unwrap_or(("", child));
+        let relative = found.path.get(guest.trim_end_matches('/').len() + 1..).unwrap_or_default();
+        let (directory, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         // Names are checked when they are read from the database, and `cap-std` follows none that leads out of the target. A name
         // that is a path cannot reach anything, wherever it comes from.
         let name = component(name).map_err(|error| unread(found.path, error))?;
-        if is_refused(name) {
-            copy.skip(child.to_owned());
-            return Ok(Step::Skip);
-        }
         if into.0 != directory {
             into = (directory.to_owned(), target.descend(directory)?);
         }
-        let failed = |source| target.failed(child, source);
-        match found.kind {
-            FileType::Directory => {
-                make_directory(&into.1, name).map_err(failed)?;
-                copy.directories += 1;
-            }
-            FileType::Symlink => {
-                let link = view.readlink(found.node).map_err(|error| unread(found.path, error))?;
-                if stays_inside(&link, child.matches('/').count()) {
-                    into.1.symlink(&link, name).map_err(failed)?;
-                    copy.symlinks += 1;
-                } else {
-                    copy.skip(child.to_owned());
-                }
-            }
-            FileType::File => {
-                let stat = view.stat(found.node).map_err(|error| unread(found.path, error))?;
-                let mut options = OpenOptions::new();
-                options.write(true).create_new(true).follow(FollowSymlinks::No).mode(stat.mode & 0o777);
-                let mut file = into.1.open_with(name, &options).map_err(failed)?;
-                copy.bytes += empty_into(view, found.node, &mut file, |error| unread(found.path, error), failed)?;
-                copy.files += 1;
-                let times = FileTimes::new().set_accessed(time(stat.atime)).set_modified(time(stat.mtime));
-                file.into_std().set_times(times).map_err(failed)?;
-            }
-            FileType::Fifo | FileType::Device => copy.skip(child.to_owned()),
-        }
-        Ok(Step::Enter)
-    })?;
-    Ok(copy)
+        visit(found, &HostPlace { target, relative, dir: &into.1, name })
+    })
 }
 
 pub(super) fn unread(path: &str, source: FsError) -> Error {

@@ -152,19 +152,6 @@ impl<R: Rows> View<R> {
         Ok(Some(found))
     }
 
-    /// Returns the error messages of sources: paths and reasons.
-    pub(crate) fn complaints(&self) -> Vec<(String, String)> {
-        self.mounts.as_ref().map(|mounts| mounts.complaints()).unwrap_or_default()
-    }
-
-    /// Adds the reason of the source to an error of this view.
-    pub(crate) fn explain(&self, error: Error) -> Error {
-        match (error.fs_error(), self.complaints().pop()) {
-            (Some(source), Some((path, reason))) => Error::Source { path, reason, source },
-            _ => error,
-        }
-    }
-
     /// Returns the lines of `/proc/mounts`.
     pub(crate) fn mount_lines(&self) -> String {
         let mounted = self.mounts.as_ref().map(|mounts| mounts.lines()).unwrap_or_default();
@@ -585,6 +572,13 @@ impl<R: Rows> Volume for View<R> {
     // It is in every sandbox.
     fn is_left_out(&self, node: Node) -> bool {
         matches!(node, Node::Fixed(_) | Node::Descriptor(_))
+    }
+
+    fn is_foreign(&self, node: Node) -> bool {
+        match self.current(node) {
+            Node::Row(ino) => self.lower_of(ino).is_some(),
+            node => matches!(node, Node::Host(_)),
+        }
     }
 
     // The depth of a mounted directory is limited by its own system.

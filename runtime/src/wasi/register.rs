@@ -36,10 +36,42 @@ macro_rules! imports {
 }
 pub(super) use imports;
 
+// The functions of preview1 whose arguments reach our own guests' functions and the exact ones of custom modules unchanged.
+macro_rules! common_imports {
+    ($linker:ident, $files:ident, $paths:ident) => {
+        imports! { $linker, WASI;
+            "fd_allocate" (fd: u32, offset: u64, length: u64) => |call| $files::allocate(call, fd, offset, length);
+            "fd_fdstat_get" (fd: u32, out: u32) => |call| $files::fdstat(call, fd, out);
+            "fd_fdstat_set_flags" (fd: u32, flags: u32) => |call| $files::set_flags(call, fd, flags);
+            "fd_filestat_get" (fd: u32, out: u32) => |call| $files::filestat(call, fd, out);
+            "fd_filestat_set_size" (fd: u32, size: u64) => |call| $files::set_size(call, fd, size);
+            "fd_filestat_set_times" (fd: u32, atime: u64, mtime: u64, flags: u32) => |call| $files::set_times(call, fd, atime, mtime, flags);
+            "fd_pread" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| $files::read(call, fd, buffers, count, Some(offset), out);
+            "fd_pwrite" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| $files::write(call, fd, buffers, count, Some(offset), out);
+            "fd_read" (fd: u32, buffers: u32, count: u32, out: u32) => |call| $files::read(call, fd, buffers, count, None, out);
+            "fd_write" (fd: u32, buffers: u32, count: u32, out: u32) => |call| $files::write(call, fd, buffers, count, None, out);
+            "fd_prestat_get" (fd: u32, out: u32) => |call| $files::prestat(call, fd, out);
+            "fd_prestat_dir_name" (fd: u32, buffer: u32, length: u32) => |call| $files::prestat_name(call, fd, buffer, length);
+            "fd_readdir" (fd: u32, buffer: u32, length: u32, cookie: u64, out: u32) => |call| $files::readdir(call, fd, buffer, length, cookie, out);
+            "fd_seek" (fd: u32, offset: i64, whence: u32, out: u32) => |call| $files::seek(call, fd, offset, whence, out);
+            "path_create_directory" (fd: u32, pointer: u32, length: u32) => |call| $paths::create_directory(call, path(fd, pointer, length));
+            "path_remove_directory" (fd: u32, pointer: u32, length: u32) => |call| $paths::remove_directory(call, path(fd, pointer, length));
+            "path_unlink_file" (fd: u32, pointer: u32, length: u32) => |call| $paths::unlink(call, path(fd, pointer, length));
+            "path_filestat_get" (fd: u32, lookup: u32, pointer: u32, length: u32, out: u32) => |call| $paths::filestat(call, path(fd, pointer, length), lookup, out);
+            "path_filestat_set_times" (fd: u32, lookup: u32, pointer: u32, length: u32, atime: u64, mtime: u64, flags: u32) => |call| $paths::set_times(call, path(fd, pointer, length), lookup, [atime, mtime], flags);
+            "path_link" (old_fd: u32, lookup: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| $paths::link(call, lookup, path(old_fd, old, old_length), path(new_fd, new, new_length));
+            "path_rename" (old_fd: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| $paths::rename(call, path(old_fd, old, old_length), path(new_fd, new, new_length));
+            "path_symlink" (target: u32, target_length: u32, fd: u32, pointer: u32, length: u32) => |call| $paths::symlink(call, (target, target_length), path(fd, pointer, length));
+            "path_readlink" (fd: u32, pointer: u32, length: u32, buffer: u32, capacity: u32, out: u32) => |call| $paths::readlink(call, path(fd, pointer, length), buffer, capacity, out);
+        }
+    };
+}
+pub(super) use common_imports;
+
 fn register(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     start_and_time(linker)?;
     descriptors(linker)?;
-    names(linker)?;
+    common_imports!(linker, files, paths);
     sockets(linker)?;
     python(linker)?;
     own(linker)
@@ -71,26 +103,13 @@ pub(super) fn start_and_time(linker: &mut Linker<State>) -> wasmtime::Result<()>
 fn descriptors(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     imports! { linker, WASI;
         "fd_advise" (fd: u32, _offset: u64, _length: u64, _advice: u32) => |call| files::sync(call, fd);
-        "fd_allocate" (fd: u32, offset: u64, length: u64) => |call| files::allocate(call, fd, offset, length);
         "fd_close" (fd: u32) => |call| files::close(call, fd);
         "fd_datasync" (fd: u32) => |call| files::sync(call, fd);
         "fd_sync" (fd: u32) => |call| files::sync(call, fd);
-        "fd_fdstat_get" (fd: u32, out: u32) => |call| files::fdstat(call, fd, out);
-        "fd_fdstat_set_flags" (fd: u32, flags: u32) => |call| files::set_flags(call, fd, flags);
         "fd_fdstat_set_rights" (fd: u32, _base: u64, _inheriting: u64) => |call| files::file(call, fd).map(drop).map_err(Fault::from);
-        "fd_filestat_get" (fd: u32, out: u32) => |call| files::filestat(call, fd, out);
-        "fd_filestat_set_size" (fd: u32, size: u64) => |call| files::set_size(call, fd, size);
-        "fd_filestat_set_times" (fd: u32, atime: u64, mtime: u64, flags: u32) => |call| files::set_times(call, fd, atime, mtime, flags);
-        "fd_pread" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| files::read(call, fd, buffers, count, Some(offset), out);
-        "fd_pwrite" (fd: u32, buffers: u32, count: u32, offset: u64, out: u32) => |call| files::write(call, fd, buffers, count, Some(offset), out);
-        "fd_read" (fd: u32, buffers: u32, count: u32, out: u32) => |call| files::read(call, fd, buffers, count, None, out);
-        "fd_write" (fd: u32, buffers: u32, count: u32, out: u32) => |call| files::write(call, fd, buffers, count, None, out);
-        "fd_prestat_get" (fd: u32, out: u32) => |call| files::prestat(call, fd, out);
-        "fd_prestat_dir_name" (fd: u32, buffer: u32, length: u32) => |call| files::prestat_name(call, fd, buffer, length);
-        "fd_readdir" (fd: u32, buffer: u32, length: u32, cookie: u64, out: u32) => |call| files::readdir(call, fd, buffer, length, cookie, out);
         "fd_renumber" (fd: u32, to: u32) => |call| files::renumber(call, fd, to);
-        "fd_seek" (fd: u32, offset: i64, whence: u32, out: u32) => |call| files::seek(call, fd, offset, whence, out);
         "fd_tell" (fd: u32, out: u32) => |call| files::seek(call, fd, 0, 1, out);
+        "path_open" (fd: u32, lookup: u32, pointer: u32, length: u32, open: u32, rights: u64, _inheriting: u64, flags: u32, out: u32) => |call| paths::open(call, path(fd, pointer, length), OpenFlags { lookup, open, rights, fd: flags }, out);
     }
     Ok(())
 }
@@ -98,22 +117,6 @@ fn descriptors(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 /// Decodes a path argument.
 pub(super) fn path(fd: u32, pointer: u32, length: u32) -> PathArgument {
     PathArgument { fd, pointer, length }
-}
-
-fn names(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    imports! { linker, WASI;
-        "path_create_directory" (fd: u32, pointer: u32, length: u32) => |call| paths::create_directory(call, path(fd, pointer, length));
-        "path_remove_directory" (fd: u32, pointer: u32, length: u32) => |call| paths::remove_directory(call, path(fd, pointer, length));
-        "path_unlink_file" (fd: u32, pointer: u32, length: u32) => |call| paths::unlink(call, path(fd, pointer, length));
-        "path_filestat_get" (fd: u32, lookup: u32, pointer: u32, length: u32, out: u32) => |call| paths::filestat(call, path(fd, pointer, length), lookup, out);
-        "path_filestat_set_times" (fd: u32, lookup: u32, pointer: u32, length: u32, atime: u64, mtime: u64, flags: u32) => |call| paths::set_times(call, path(fd, pointer, length), lookup, [atime, mtime], flags);
-        "path_link" (old_fd: u32, lookup: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| paths::link(call, lookup, path(old_fd, old, old_length), path(new_fd, new, new_length));
-        "path_rename" (old_fd: u32, old: u32, old_length: u32, new_fd: u32, new: u32, new_length: u32) => |call| paths::rename(call, path(old_fd, old, old_length), path(new_fd, new, new_length));
-        "path_symlink" (target: u32, target_length: u32, fd: u32, pointer: u32, length: u32) => |call| paths::symlink(call, (target, target_length), path(fd, pointer, length));
-        "path_readlink" (fd: u32, pointer: u32, length: u32, buffer: u32, capacity: u32, out: u32) => |call| paths::readlink(call, path(fd, pointer, length), buffer, capacity, out);
-        "path_open" (fd: u32, lookup: u32, pointer: u32, length: u32, open: u32, rights: u64, _inheriting: u64, flags: u32, out: u32) => |call| paths::open(call, path(fd, pointer, length), OpenFlags { lookup, open, rights, fd: flags }, out);
-    }
-    Ok(())
 }
 
 // There is no network, which is reported to a guest (T-ISO-05).

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use runtime::actions::{Answer, Context, Effect, Permission, find};
-use runtime::{Content, Error, GitImport, HistoryFilter, Limits, Preset, Run, Sandbox};
+use runtime::{Content, Error, GitImport, HistoryFilter, Limits, Preset, Run, Sandbox, absolute};
 
 use crate::about::{About, next_number};
 use crate::commands::{self, OwnParts};
@@ -20,7 +20,7 @@ use crate::mounts::MountParts;
 use crate::operation::{Done, OptionParts, act, command, json, short};
 use crate::running::{self, Running, Use};
 use crate::task::{self, Stop};
-use crate::trees::{self, Form, absolute};
+use crate::trees::{self, Form};
 use crate::{errors, fork, mcp, policy};
 
 impl NativeSandbox {

@@ -11,11 +11,6 @@ use serde_json::json;
 
 use crate::operation::{Done, json as text};
 
-/// Returns an absolute path; relative ones start in a directory.
-pub(crate) fn absolute(directory: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", directory.trim_end_matches('/')) }
-}
-
 /// Returns everything below a path, as JSON.
 pub(crate) fn walk(sandbox: &Sandbox, path: &str) -> Result<Done, Error> {
     let found = sandbox.fs().walk(path)?;

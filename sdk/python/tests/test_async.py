@@ -1,9 +1,11 @@
 """The same for asyncio: concurrent, and really cancellable."""
 
+import ast
 import asyncio
+from pathlib import Path
 
 import pytest
-
+import sandlite
 from sandlite import AsyncSandbox, errors
 
 
@@ -12,6 +14,53 @@ def test_every_method_exists_twice():
 
     names = lambda kind: {name for name in vars(kind) if not name.startswith("_")}
     assert names(Sandbox) == names(AsyncSandbox) - {"open"}
+
+
+class Plain(ast.NodeTransformer):
+    """Removes what asyncio adds: ``async``, ``await`` and the names of its classes."""
+
+    def visit_Await(self, node):
+        return self.visit(node.value)
+
+    def visit_AsyncFunctionDef(self, node):
+        self.generic_visit(node)
+        return ast.FunctionDef(**{field: getattr(node, field, None) for field in node._fields})
+
+    def visit_Name(self, node):
+        name = node.id.replace("Async", "").replace("native_half", "_native")
+        return ast.Name(name.replace("_process", "Process"), node.ctx)
+
+    def visit_Constant(self, node):
+        return ast.Constant(node.value.replace("Async", "")) if isinstance(node.value, str) else node
+
+
+def methods(file):
+    """The signature and the body of each method, without its documentation."""
+    found = {}
+    tree = ast.parse((Path(sandlite.__file__).parent / file).read_text(encoding="utf-8"))
+    for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for method in (node for node in kind.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
+            if ast.get_docstring(method) is not None:
+                method.body = method.body[1:]
+            plain = Plain().visit(method)
+            signature = ast.unparse(plain.args), plain.returns and ast.unparse(plain.returns)
+            body = "\n".join(ast.unparse(statement) for statement in plain.body)
+            found[f"{kind.name.replace('Async', '')}.{method.name}"] = (signature, body)
+    return found
+
+
+# Opened on first use, on a thread of its own, or with callbacks that belong to an event loop.
+DIFFERENT = """__init__ __repr__ _mount _of at close closed command confirm_mcp connect_mcp fork on_commit packages pip_install
+    stream stream_python"""
+
+
+def test_both_sandboxes_differ_only_by_asyncio():
+    plain, of_asyncio = methods("_sandbox.py"), methods("_async.py")
+    both = plain.keys() & of_asyncio.keys()
+    assert len(both) > 90
+    assert [name for name in sorted(both) if plain[name][0] != of_asyncio[name][0]] == []
+    different = {name for name in both if plain[name][1] != of_asyncio[name][1]}
+    assert different == {f"Sandbox.{name}" for name in DIFFERENT.split()} | {"Session.stream", "Session.stream_python"}
 
 
 def test_commands_and_files():

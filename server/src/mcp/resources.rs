@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::ErrorData;
 use rmcp::model::{
-    ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    ListResourceTemplatesResult, ListResourcesResult, MetaObject, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate,
 };
 use runtime::actions::{quoted, shortened};
 use runtime::{FsError, Sandbox};
@@ -14,6 +15,9 @@ use super::Service;
 const SCHEME: &str = "sandlite://";
 /// Maximum size of a resource.
 const LARGEST: u64 = 1 << 20;
+
+/// The key of notes about directories that cannot be read, in the metadata of a page.
+const NOTES: &str = "sandlite/notes";
 
 /// Maximum length of an error text.
 const COMPLAINT: usize = 4 << 10;
@@ -67,6 +71,11 @@ pub(super) async fn list(service: &Service, cursor: Option<String>) -> Result<Li
         let resources = page.files.iter().map(|(path, size)| resource(path, *size)).collect();
         let mut answer = ListResourcesResult::with_all_items(resources);
         answer.next_cursor = next;
+        if !page.notes.is_empty() {
+            let mut meta = MetaObject::new();
+            meta.0.insert(NOTES.to_owned(), page.notes.into());
+            answer.meta = Some(meta);
+        }
         Ok(answer)
     })
     .await

@@ -41,6 +41,11 @@ pub trait Volume: Tree<Node: Eq + Hash> {
         false
     }
 
+    /// Returns whether a node belongs to a tree that is joined to this one, so that its errors do not concern the rest.
+    fn is_foreign(&self, _node: Self::Node) -> bool {
+        false
+    }
+
     /// Enters a directory during a walk that must terminate, at this depth below its start.
     fn enter(&self, bounds: &mut Bounds<Self::Node>, dir: Self::Node, depth: usize) -> Result<(), FsError> {
         bounds.enter(dir, depth)

@@ -2,10 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::http::{Answer, Server};
-use super::{bash, created};
+use super::{act, bash, created};
 
 struct Box {
     server: Server,
@@ -71,6 +71,49 @@ fn a_file_is_written_read_and_deleted_with_tags() {
     // It will never work, so that no client is asked to try again.
     let root = sandbox.send("DELETE", "files//?recursive=true", &[], b"").expect(409);
     assert_eq!((root.error().1.as_str(), root.header("retry-after")), ("conflict", None));
+}
+
+// As in tests/behaviour/ways.rs, whose views are those of the library.
+#[test]
+fn every_route_shows_the_files_that_commands_see() {
+    let sandbox = Box::new();
+    let run = |command: &str| bash(&sandbox.server, &sandbox.id, command)["stdout"].as_str().unwrap().to_owned();
+    let ask = |action: &str, path: &str| act(&sandbox.server, &sandbox.id, action, json!({ "path": path }));
+    run(
+        "ln -s notes link; ln -s nowhere dangling; ln -s /etc/passwd users; mkdir -p deep/er; echo rows > notes; echo x > deep/er/.x",
+    );
+    for path in ["/etc/passwd", "/etc/hosts", "/home/user/notes", "/home/user/link", "/home/user/users", "/home/user/deep/er/.x"]
+    {
+        let expected = run(&format!("cat {path}"));
+        assert!(!expected.is_empty(), "{path}");
+        let file = sandbox.send("GET", &format!("files{path}"), &[], b"").expect(200);
+        assert_eq!(file.text(), expected, "{path}");
+        let read = ask("read_file", path).expect(200).json();
+        assert_eq!((read["content"].as_str(), read["size"].as_u64()), (Some(&*expected), Some(expected.len() as u64)), "{path}");
+        let tag = format!("\"{}\"", read["version"].as_str().unwrap());
+        assert_eq!(file.header("etag"), Some(tag.as_str()), "{path}");
+        let info = ask("file_info", path).expect(200).json();
+        assert_eq!(info["size"], expected.len(), "{path}");
+    }
+    for path in ["/home/user/nothing", "/home/user/dangling", "/etc/shadow"] {
+        assert_eq!(run(&format!("cat {path} 2>&1 | grep -c 'No such file'")), "1\n", "{path}");
+        sandbox.send("GET", &format!("files{path}"), &[], b"").expect(404);
+        ask("read_file", path).expect(404);
+        ask("file_info", path).expect(404);
+    }
+    for path in ["/", "/etc", "/usr/local", "/proc", "/home/user", "/home/user/deep/er"] {
+        let mut expected: Vec<String> = run(&format!("ls -A1 {path}/")).lines().map(str::to_owned).collect();
+        expected.sort();
+        let listed = act(&sandbox.server, &sandbox.id, "list_files", json!({ "path": path, "hidden": true })).expect(200).json();
+        let name = |entry: &Value| entry["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        let names: Vec<String> = listed["entries"].as_array().unwrap().iter().map(name).collect();
+        assert_eq!(names, expected, "{path}");
+    }
+    for path in ["/etc/hosts", "/usr/bin/tool"] {
+        assert_eq!(run(&format!("echo mine 2>/dev/null > {path} || echo refused")), "refused\n", "{path}");
+        sandbox.send("PUT", &format!("files{path}"), &[], b"mine").expect(403);
+        act(&sandbox.server, &sandbox.id, "write_file", json!({ "path": path, "content": "mine" })).expect(403);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use presets::{ByteSize, LimitName, Limits};
 use serde_json::json;
-use sqlite_fs::Transaction;
+use sqlite_fs::{FsError, Transaction};
 
 use super::{Files, about, between, not_into_itself};
 use crate::Error;
@@ -185,12 +185,29 @@ impl Files<'_> {
     ///
     /// Returns an error if one of them does not exist; nothing is removed then.
     pub fn remove_all(&self, paths: &[String]) -> Result<(), Error> {
-        let [path] = paths else {
-            let call = Call::new("delete_files", &paths.join(" "), json!({ "paths": paths }));
-            return self.change(call, |fs| Ok(paths.iter().try_for_each(|path| fs.remove(path).map(drop))?));
+        let paths: Vec<(String, bool)> = paths.iter().map(|path| (path.clone(), true)).collect();
+        self.remove_each(&paths)
+    }
+
+    /// Same as [`remove_all`](Self::remove_all); only paths with `true` may be directories.
+    pub(crate) fn remove_each(&self, paths: &[(String, bool)]) -> Result<(), Error> {
+        let call = match paths {
+            [(path, _)] if self.symlink_metadata(path)?.is_dir() => about("delete_directory", path),
+            [(path, _)] => about("delete_file", path),
+            _ => {
+                let named: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
+                Call::new("delete_files", &named.join(" "), json!({ "paths": named }))
+            }
         };
-        let name = if self.symlink_metadata(path)?.is_dir() { "delete_directory" } else { "delete_file" };
-        self.change(about(name, path), |fs| Ok(fs.remove(path).map(drop)?))
+        self.change(call, |fs| {
+            for (path, recursive) in paths {
+                if fs.symlink_metadata(path)?.is_dir() && !recursive {
+                    return Err(Error::file("remove", path, FsError::IsDirectory));
+                }
+                fs.remove(path)?;
+            }
+            Ok(())
+        })
     }
 
     /// Creates directories and their missing parents.

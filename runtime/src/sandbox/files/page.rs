@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use sqlite_fs::{FileType, Fs, Reader, Step};
+use sqlite_fs::{FileType, FsError, Reader, Step, Volume as _};
 
 use super::{Files, about};
 use crate::Error;
-use crate::vfs::View;
+use crate::vfs::{Unread, View};
 
 /// Maximum number of files on a page, and maximum size of their paths.
 const PAGE_FILES: usize = 200;
@@ -21,6 +21,8 @@ pub struct FilePage {
     pub files: Vec<(String, u64)>,
     /// Whether there are more after them.
     pub more: bool,
+    /// Notes about directories and files of mounts that cannot be read.
+    pub notes: Vec<String>,
 }
 
 impl Files<'_> {
@@ -33,37 +35,39 @@ impl Files<'_> {
     pub fn page(&self, after: Option<&str>) -> Result<FilePage, Error> {
         self.sandbox.recorder.read(self.recorded(about("walk_files", "/")), || {
             let view = self.sandbox.now()?;
-            view.at_one_state(|view| page(&view.fs(), after).map_err(|error| view.explain(error)))
+            view.at_one_state(|view| page(view, after).map_err(|error| view.explain(error)))
         })
     }
 }
 
-fn page(fs: &Fs<'_, View<Reader>>, after: Option<&str>) -> Result<FilePage, Error> {
+fn page(view: &View<Reader>, after: Option<&str>) -> Result<FilePage, Error> {
     let after: Option<Vec<&str>> = after.map(|after| after.split('/').collect());
     let (mut page, mut room) = (FilePage::default(), PAGE_BYTES);
-    let mut found = Vec::new();
-    fs.visit::<Error>("/", |visited| {
+    let unread = Unread::default();
+    let skip = |path: &str, error: FsError| unread.add(path, error);
+    view.fs().skipping(&skip).visit::<Error>("/", |visited| {
         let place = after.as_ref().map_or(Place::After, |after| place(visited.path, after));
         match visited.kind {
             _ if visited.is_left_out => return Ok(Step::Skip),
             FileType::Directory if place == Place::Before || visited.path.len() >= MAX_PATH => return Ok(Step::Skip),
             FileType::File if place == Place::After => {
                 let left = room.checked_sub(visited.path.len());
-                if found.len() == PAGE_FILES || (left.is_none() && !found.is_empty()) {
+                if page.files.len() == PAGE_FILES || (left.is_none() && !page.files.is_empty()) {
                     page.more = true;
                     return Ok(Step::Stop);
                 }
                 room = left.unwrap_or(0);
-                found.push(visited.path.to_owned());
+                match view.stat(visited.node) {
+                    Ok(stat) => page.files.push((visited.path.to_owned(), stat.size)),
+                    Err(error) if error != FsError::Interrupted && view.is_foreign(visited.node) => skip(visited.path, error),
+                    Err(error) => return Err(Error::file("walk", visited.path, error)),
+                }
             }
             _ => {}
         }
         Ok(Step::Enter)
     })?;
-    for path in found {
-        let size = fs.symlink_metadata(&path)?.size;
-        page.files.push((path, size));
-    }
+    page.notes = unread.notes(view);
     Ok(page)
 }
 

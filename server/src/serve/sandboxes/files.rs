@@ -15,11 +15,11 @@ use http::header::{
     IF_NONE_MATCH, IF_RANGE, RANGE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
-use runtime::{Cancel, ErrorKind, Sandbox};
+use runtime::{ErrorKind, Sandbox};
 use serde::Deserialize;
 
 use super::input::{self, Names};
-use super::opened::Slot;
+use super::opened::{Slot, change};
 use crate::http::only;
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
@@ -350,12 +350,7 @@ pub(super) async fn write(
     let path = path_of(&names);
     let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
     let content = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
-    let turn = slot.turn().await?;
-    let asking = caller.clone();
-    let written = app.run(&asking, Cancel::default(), move |app| {
-        let _turn = turn;
-        app.require_room(&row.tenant, content.len())?;
-        let sandbox = slot.open(app, &row, &caller)?;
+    let written = change(&app, caller, (row, slot), Some(content.len()), move |sandbox| {
         let files = sandbox.fs();
         let mut tries = 0;
         let written = loop {
@@ -371,7 +366,6 @@ pub(super) async fn write(
             }
         };
         let is_new = written.map_err(precondition)?;
-        slot.touch();
         // Other writers wait for their turn: these are the written bytes.
         Ok((is_new, files.version(&path)?))
     });
@@ -398,11 +392,8 @@ pub(super) async fn delete(
     let removal: Removal = input::query(&uri)?;
     let expected = expected(&headers)?;
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
-    let turn = slot.turn().await?;
-    app.run(&caller.clone(), Cancel::default(), move |app| {
-        let _turn = turn;
-        let sandbox = slot.open(app, &row, &caller)?;
+    let found = app.opened().find(&app, &caller, names.get("id"))?;
+    change(&app, caller, found, None, move |sandbox| {
         let mut files = sandbox.fs();
         let is_directory = files.symlink_metadata(&path)?.is_dir();
         if expected != Expected::Anything {
@@ -418,7 +409,6 @@ pub(super) async fn delete(
             (true, true) => files.remove_dir_all(&path),
         }
         .map_err(precondition)?;
-        slot.touch();
         Ok(StatusCode::NO_CONTENT)
     })
     .await

@@ -128,7 +128,7 @@ pub(super) fn add(
 
 fn decoded(files: BTreeMap<String, Content>) -> Result<Vec<(String, Vec<u8>)>, Problem> {
     let decode = |(path, content): (String, Content)| {
-        let path = if path.starts_with('/') { path } else { format!("{}/{path}", runtime::HOME) };
+        let path = runtime::absolute(runtime::HOME, &path);
         match content {
             Content::Text(text) => Ok((path, text.into_bytes())),
             Content::Bytes(Base64 { base64 }) => match STANDARD.decode(base64) {

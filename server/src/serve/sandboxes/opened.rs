@@ -321,6 +321,28 @@ impl Drop for Noted {
     }
 }
 
+/// Changes a sandbox in its turn and in that of its tenant, and announces that; content of the request must fit.
+pub(super) async fn change<T: Send + 'static>(
+    app: &App,
+    caller: Caller,
+    (row, slot): (SandboxRow, Arc<Slot>),
+    bytes: Option<u64>,
+    work: impl FnOnce(&Sandbox) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let (turn, asking) = (slot.turn().await?, caller.clone());
+    app.run(&asking, Cancel::default(), move |app| {
+        let _turn = turn;
+        if let Some(bytes) = bytes {
+            app.require_room(&row.tenant, bytes)?;
+        }
+        let done = work(&slot.open(app, &row, &caller)?);
+        // What fails can have changed something before that.
+        slot.touch();
+        done
+    })
+    .await
+}
+
 /// Returns the file of a sandbox: its name is the random id alone.
 pub(super) fn file(app: &App, tenant: &str, id: &str) -> Result<PathBuf, Problem> {
     Ok(app.tenant(tenant)?.directory("sandboxes")?.join(format!("{id}.db")))

@@ -5,11 +5,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, StatusCode};
-use runtime::{Cancel, ErrorKind, Packages};
+use runtime::{ErrorKind, Packages};
 use serde_json::{Value, json};
 use std::io::Read as _;
 
 use super::input::{self, Names};
+use super::opened::change;
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::problem::Problem;
@@ -34,20 +35,15 @@ pub(super) async fn install(
     let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
     let most = Packages::WHEEL_MAX.0.min(app.config().body_bytes as u64);
     let wheel = input::spool(&app, &row.tenant, &headers, body, most).await?;
-    let (turn, asking) = (slot.turn().await?, caller.clone());
-    app.run(&asking, Cancel::default(), move |app| {
-        let _turn = turn;
-        app.require_room(&row.tenant, wheel.len())?;
+    change(&app, caller, (row, slot), Some(wheel.len()), move |sandbox| {
         let mut bytes = Vec::new();
         wheel.part(0, wheel.len()).read_to_end(&mut bytes)?;
-        let sandbox = slot.open(app, &row, &caller)?;
         let installed = sandbox.packages().install_files(&[(names.get("package"), bytes)]);
         let installed = installed.map_err(|(_, error)| match error.kind() {
             // An invalid wheel is an error of the client.
             ErrorKind::Invalid => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_package", error.to_string()),
             _ => error.into(),
         })?;
-        slot.touch();
         Ok((StatusCode::CREATED, Json(json!({ "installed": installed }))).into_response())
     })
     .await

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::files::{Download, as_download, look, path_of};
 use super::input::{self, Names, Spooled};
+use super::opened::change;
 use super::tar::{self, Entry, Kind};
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
@@ -92,16 +93,10 @@ pub(super) async fn unpack(
     let path = path_of(&names);
     let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
     let archive = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
-    let turn = slot.turn().await?;
-    let asking = caller.clone();
-    let done = app.run(&asking, Cancel::default(), move |app| {
-        let _turn = turn;
-        app.require_room(&row.tenant, archive.len())?;
+    let done = change(&app, caller, (row, slot), Some(archive.len()), move |sandbox| {
         let entries = tar::entries(archive.len(), |at, length| archive.part(at, length)).map_err(Problem::bad_request)?;
-        let sandbox = slot.open(app, &row, &caller)?;
         let count = entries.len();
-        read(&sandbox, &path, entries, &archive)?;
-        slot.touch();
+        read(sandbox, &path, entries, &archive)?;
         Ok(count)
     });
     let count = done.await?;
