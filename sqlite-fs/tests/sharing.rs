@@ -338,7 +338,9 @@ fn a_large_transaction_that_is_rolled_back_is_not_a_change_by_another_program() 
         let length = || std::fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
         let before = length();
         let transaction = database.begin(None).unwrap();
-        (0..24).for_each(|file| transaction.fs().write(&format!("/large{file}"), vec![7; 1 << 20]).unwrap());
+        for file in 0..24 {
+            transaction.fs().write(&format!("/large{file}"), vec![7; 1 << 20]).unwrap();
+        }
         drop(transaction);
         assert!(length() > before + (8 << 20), "nothing was written to the log");
     };
@@ -375,7 +377,7 @@ fn a_turn_without_a_commit_does_not_hide_a_program_that_empties_the_log() {
     drop(first.begin(None).unwrap());
     write(&second, "/b", "two");
     assert_eq!(count_outside(&second), 1);
-    // The copy of a compaction is no reason to trust the changes that it contains.
+    // A compaction copies the changes, and must not make them ours.
     change();
     second.compact(None).unwrap();
     write(&second, "/b", "three");
