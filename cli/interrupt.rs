@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use runtime::{Command, NewFile};
+use runtime::{Cancel, Command, NewFile};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
@@ -59,13 +59,23 @@ impl Interrupts {
 
     /// Lets a signal end this command from now on; its exit is reported and its history row written.
     pub(crate) fn watch(&self, command: Command) -> Command {
+        command.interrupt_when(self.arm())
+    }
+
+    /// Lets a signal end waiting from now on, so that the database is closed.
+    pub(crate) fn cancel(&self) -> Cancel {
+        Command::bash("").cancel_when(self.arm()).cancel()
+    }
+
+    // Returns whether a signal has arrived since.
+    fn arm(&self) -> impl Fn() -> bool + Send + use<> {
         self.signal.store(0, Ordering::SeqCst);
         self.leaving.store(false, Ordering::SeqCst);
         let signal = Arc::clone(&self.signal);
-        command.interrupt_when(move || signal.load(Ordering::SeqCst) != 0)
+        move || signal.load(Ordering::SeqCst) != 0
     }
 
-    /// Notes that the command ended, and returns the signal that ended it, if any.
+    /// Notes that the command or the wait ended, and returns the signal that ended it, if any.
     pub(crate) fn unwatch(&self) -> Option<u8> {
         self.leaving.store(true, Ordering::SeqCst);
         u8::try_from(self.signal.swap(0, Ordering::SeqCst)).ok().filter(|&signal| signal != 0)

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use runtime::{Cancel, Event, Sandbox};
+use runtime::{Event, Sandbox};
 use serde_json::json;
 
 use crate::args::{Global, Watch};
 use crate::exit::Code;
+use crate::interrupt::Interrupts;
 use crate::printer::Printer;
 
 /// Duration of one wait.
@@ -19,6 +20,8 @@ pub(crate) fn run(global: &Global, args: &Watch, printer: &Printer) -> anyhow::R
     };
     let path = args.path.as_deref().map(super::fs::guest);
     let mut after = start(&sandbox, args)?;
+    let interrupts = Interrupts::listen()?;
+    let cancel = interrupts.cancel();
     loop {
         let page = sandbox.events_after(after, path.as_deref())?;
         page.events.iter().for_each(|event| print(event, printer));
@@ -26,14 +29,20 @@ pub(crate) fn run(global: &Global, args: &Watch, printer: &Printer) -> anyhow::R
             sandbox.acknowledge(consumer, Some(page.version))?;
         }
         after = Some(page.version);
+        // The exit code reports it.
+        if printer.is_unread() {
+            return Ok(Code::Success);
+        }
+        if cancel.is_killed() {
+            return Ok(interrupts.unwatch().map_or(Code::Success, Code::Signal));
+        }
         if page.more {
             continue;
         }
         if args.once {
             return Ok(Code::Success);
         }
-        // A signal terminates us; unacknowledged changes are printed again next time.
-        while !sandbox.wait_for_version(page.version, STEP, &Cancel::default())? {}
+        while !sandbox.wait_for_version(page.version, STEP, &cancel)? && !cancel.is_killed() {}
     }
 }
 

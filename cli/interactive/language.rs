@@ -1,9 +1,12 @@
 //! The two languages of the interactive shell: their prompts, how to recognize a complete command, and how to run it.
 
-use runtime::{Command, Error, HOME, Output, PythonSession, Sandbox, Session};
+use runtime::{Command, Error, ExitStatus, HOME, Output, PythonSession, Sandbox, Session};
 
 use super::complete;
 use super::editor::{Language, Prompt};
+
+/// Prints whether the call before was ended by `SystemExit`, and changes no global.
+const HAS_EXITED: &str = "print(__import__('_sandlite_main').Session.has_exited)";
 
 /// An interactive session in one language.
 pub(super) struct Conversation {
@@ -18,6 +21,8 @@ pub(super) struct Conversation {
     start: String,
     /// The status of an interrupted command, which the next command finds in `$?`.
     interrupted: Option<u8>,
+    /// Whether the last command ended by itself.
+    has_ended: bool,
 }
 
 enum Speaker {
@@ -38,7 +43,7 @@ impl Conversation {
 
     fn new(speaker: Speaker, looking: Sandbox, scratch: Sandbox) -> Self {
         let start = HOME.to_owned();
-        Self { speaker, looking, scratch, scratch_python: None, programs: None, start, interrupted: None }
+        Self { speaker, looking, scratch, scratch_python: None, programs: None, start, interrupted: None, has_ended: false }
     }
 
     /// Same as above, in another directory.
@@ -67,18 +72,32 @@ impl Conversation {
 
     /// Runs a command created by [`command`](Self::command).
     pub(super) fn run(&mut self, command: Command) -> Result<Output, Error> {
-        match &mut self.speaker {
+        let output = match &mut self.speaker {
             Speaker::Bash(session) => session.run(command),
             Speaker::Python(session) => session.run(command),
-        }
+        };
+        self.has_ended = output.as_ref().is_ok_and(|output| matches!(output.status, ExitStatus::Exited(_)));
+        output
     }
 
-    /// Returns whether a command asks to leave.
-    pub(super) fn leaves(&self, text: &str) -> bool {
+    /// Returns whether the last command asked to leave. One that was stopped did not.
+    pub(super) fn leaves(&mut self, text: &str) -> bool {
+        if !self.has_ended {
+            return false;
+        }
         let text = text.trim();
-        match &self.speaker {
-            Speaker::Bash(_) => ["exit", "logout"].contains(&text) || text.starts_with("exit "),
-            Speaker::Python(_) => ["exit", "quit"].contains(&text) || text.starts_with("exit(") || text.starts_with("quit("),
+        match &mut self.speaker {
+            // The state of a command that was rolled back is that of the one before.
+            Speaker::Bash(session) => {
+                let status = text.strip_prefix("exit ").map(|status| status.trim().parse::<i64>());
+                let is_plain = ["exit", "logout"].contains(&text) || matches!(status, Some(Ok(_)));
+                is_plain || session.has_exited().unwrap_or(false)
+            }
+            Speaker::Python(_) if ["exit", "quit"].contains(&text) => true,
+            Speaker::Python(session) => {
+                let asked = session.is_live().then(|| session.run_in(&self.scratch, Command::python(HAS_EXITED)));
+                matches!(asked, Some(Ok(output)) if output.stdout == b"True\n")
+            }
         }
     }
 

@@ -12,11 +12,12 @@ pub trait Amount: Copy + PartialOrd + fmt::Display {
     fn is_zero(self) -> bool;
 }
 
-/// A number of bytes, written `64 MB`, `1 KiB` or `512`; `KB`, `MB` and `GB` are powers of 1024, as `KiB` is.
+/// A number of bytes, written `64 MB`, `1.5 GB` or `512`; `KB`, `MB` and `GB` are powers of 1024, as `KiB` is. Parts of a byte are
+/// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-/// A duration of wall-clock time, written `5 s`, `250 ms` or `2 min`.
+/// A duration of wall-clock time, written `5 s`, `0.3 s`, `250 ms` or `2 min`. Parts of a millisecond are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WallTime(pub Duration);
 
@@ -24,7 +25,7 @@ pub struct WallTime(pub Duration);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     /// The number before the unit is missing or invalid.
-    #[error("invalid amount `{0}`: expected a whole number with an optional unit")]
+    #[error("invalid amount `{0}`: expected a number with an optional unit")]
     Number(String),
     /// The unit is unknown.
     #[error("unknown unit `{unit}` of {what}: expected {known}")]
@@ -41,16 +42,32 @@ pub enum AmountError {
     TooLarge(String),
 }
 
-fn split(text: &str) -> Result<(u64, String), AmountError> {
+// Returns the number and the unit of an amount.
+fn split(text: &str) -> Result<(&str, String), AmountError> {
     let text = text.trim();
-    let digits_end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
-    let (digits, unit) = text.split_at(digits_end);
-    let digits: String = digits.chars().filter(|&c| c != '_').collect();
-    if digits.is_empty() {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_' && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    if !number.contains(|c: char| c.is_ascii_digit()) {
         return Err(AmountError::Number(text.to_owned()));
     }
-    let number = digits.parse().map_err(|_| AmountError::TooLarge(text.to_owned()))?;
     Ok((number, unit.trim().to_ascii_lowercase()))
+}
+
+// Returns a decimal number of units, rounded down.
+fn amount(text: &str, number: &str, unit: u64) -> Result<u64, AmountError> {
+    let invalid = || AmountError::Number(text.trim().to_owned());
+    let too_large = || AmountError::TooLarge(text.to_owned());
+    let digits = |part: &str| part.chars().filter(|&c| c != '_').collect::<String>();
+    let (whole, fraction) = match number.split_once('.') {
+        Some((whole, fraction)) if !digits(fraction).is_empty() && !fraction.contains('.') => (whole, fraction),
+        Some(_) => return Err(invalid()),
+        None => (number, ""),
+    };
+    let whole: u64 = format!("0{}", digits(whole)).parse().map_err(|_| too_large())?;
+    let billionths: String = digits(fraction).chars().chain("000000000".chars()).take(9).collect();
+    let billionths: u64 = billionths.parse().map_err(|_| too_large())?;
+    let part = u128::from(billionths) * u128::from(unit) / 1_000_000_000;
+    u64::try_from(u128::from(whole) * u128::from(unit) + part).map_err(|_| too_large())
 }
 
 impl FromStr for ByteSize {
@@ -65,8 +82,7 @@ impl FromStr for ByteSize {
             "g" | "gb" | "gib" => 30,
             _ => return Err(AmountError::Unit { unit, what: "bytes", known: "B, KB, MB or GB" }),
         };
-        let bytes = number.checked_mul(1 << shift).ok_or_else(|| AmountError::TooLarge(text.to_owned()))?;
-        Ok(Self(bytes))
+        Ok(Self(amount(text, number, 1 << shift)?))
     }
 }
 
@@ -83,8 +99,7 @@ impl FromStr for WallTime {
             "d" => 86_400_000,
             _ => return Err(AmountError::Unit { unit, what: "time", known: "ms, s, min, h or d" }),
         };
-        let total = number.checked_mul(milliseconds).ok_or_else(|| AmountError::TooLarge(text.to_owned()))?;
-        Ok(Self(Duration::from_millis(total)))
+        Ok(Self(Duration::from_millis(amount(text, number, milliseconds)?)))
     }
 }
 
@@ -149,9 +164,15 @@ mod tests {
 
     #[test]
     fn bytes_are_read_and_printed_as_people_write_them() {
-        for (text, bytes, printed) in
-            [("64 MB", 64 << 20, "64 MB"), ("1KiB", 1024, "1 KB"), ("1500", 1500, "1500 B"), ("3 GB", 3 << 30, "3 GB")]
-        {
+        for (text, bytes, printed) in [
+            ("64 MB", 64 << 20, "64 MB"),
+            ("1KiB", 1024, "1 KB"),
+            ("1500", 1500, "1500 B"),
+            ("3 GB", 3 << 30, "3 GB"),
+            ("1.5 GB", 3 << 29, "1536 MB"),
+            ("0.1KB", 102, "102 B"),
+            ("1_0.50 k", 10_752, "10752 B"),
+        ] {
             let size: ByteSize = text.parse().unwrap();
             assert_eq!((size.0, size.to_string().as_str()), (bytes, printed));
         }
@@ -165,12 +186,25 @@ mod tests {
             "18446744073709551615 GB".parse::<ByteSize>(),
             Err(AmountError::TooLarge("18446744073709551615 GB".to_owned()))
         );
+        for text in ["", ".", "s", ".s", "1.", "1. s", "1.2.3", "1..2", "1.5.s", "_", "-0.5", "1,5x."] {
+            assert!(text.parse::<WallTime>().is_err() && text.parse::<ByteSize>().is_err(), "{text}");
+        }
+        assert_eq!("1.5.0".parse::<WallTime>(), Err(AmountError::Number("1.5.0".to_owned())));
         assert!("5 parsecs".parse::<WallTime>().is_err());
     }
 
     #[test]
     fn times_are_read_and_printed_as_people_write_them() {
-        for (text, printed) in [("5 s", "5 s"), ("250ms", "250 ms"), ("2 min", "120 s"), ("3", "3 s")] {
+        for (text, printed) in [
+            ("5 s", "5 s"),
+            ("250ms", "250 ms"),
+            ("2 min", "120 s"),
+            ("3", "3 s"),
+            ("0.3", "300 ms"),
+            ("1.5 min", "90 s"),
+            (".25s", "250 ms"),
+            ("0.0000000001 h", "0 s"),
+        ] {
             assert_eq!(text.parse::<WallTime>().unwrap().to_string(), printed);
         }
     }

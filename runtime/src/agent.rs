@@ -119,8 +119,10 @@ impl Agent<'_> {
         parameters: Value,
         work: impl FnOnce(&Bounded<'_, Transaction>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let call = Call::new(name, subject, parameters);
-        self.sandbox.change(call, |run| {
+        self.sandbox.refuse_in_the_past()?;
+        // Cancelling also ends the wait for a running command.
+        let (call, scope) = (Call::new(name, subject, parameters), self.sandbox.scope.of_run(&self.cancel));
+        self.sandbox.recorder.change(&scope, call, |run| {
             let view = run.view()?;
             work(&Bounded::new(view, self.deadline())).map_err(|error| view.explain(error))
         })

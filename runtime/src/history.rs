@@ -16,7 +16,7 @@ pub(crate) use changes::BASE;
 pub(crate) use hooks::is_file;
 pub use hooks::{Commit, FileChange};
 pub use json::Json;
-pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN, VIEW};
+pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN, VIEW, begin};
 pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
 pub(crate) use steps::record;
 

@@ -3,6 +3,7 @@
 mod idle;
 mod open;
 mod spare;
+mod tidy;
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,6 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use self::open::{Start, described, open_for_reading, open_for_writing};
 use self::spare::Tables;
+use self::tidy::Tidy;
 
 use crate::checkpoint::Checkpoint;
 use crate::clock;
@@ -23,7 +25,7 @@ use crate::memory::Memory;
 use crate::memory::layer::Named;
 use crate::options::Options;
 use crate::patience::{Patience, stored_bytes};
-use crate::place::{self, Place};
+use crate::place::Place;
 use crate::reader::Reader;
 use crate::schema;
 use crate::store::Store;
@@ -65,6 +67,8 @@ pub(crate) struct Shared {
     source: Source,
     /// The identity of the file; `None` in memory.
     place: Option<Place>,
+    /// What a reader of the file removes when it closes.
+    tidy: Option<Tidy>,
     /// Detects commits of other processes; `None` in memory and in read-only mode.
     watch: Option<Watch>,
     read_only: bool,
@@ -204,9 +208,11 @@ impl Database {
         let interrupter = Interrupter::default();
         let read_only = options.read_only && options.path.is_some();
         let (mut gauge, mut contents, mut watch) = Default::default();
+        let tidy = options.path.as_deref().filter(|_| read_only).map(Tidy::before);
         let (store, chunk_bytes, checkpoint, place) = match (&options.path, read_only) {
             (Some(path), true) => {
-                let chunk_bytes = described(open_for_reading(&source, path), path).inspect_err(|_| tidy(&source))?;
+                let opened = described(open_for_reading(&source, path), path);
+                let chunk_bytes = opened.inspect_err(|_| tidy.iter().for_each(|tidy| tidy.after(&source, path)))?;
                 (None, chunk_bytes, None, Some(Place::of_reader(path)?))
             }
             (path, _) => {
@@ -231,6 +237,7 @@ impl Database {
                 readers: Mutex::new(readers),
                 source,
                 place,
+                tidy,
                 watch,
                 read_only,
                 chunk_bytes,
@@ -559,22 +566,12 @@ impl Drop for Shared {
         if let Some(store) = &slot.store {
             place.leave(&store.connection);
         }
-        if self.read_only {
+        if let (Some(tidy), Source::File(path)) = (&self.tidy, &self.source)
+            && place.check().is_ok()
+        {
             self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-            tidy(&self.source);
+            tidy.after(&self.source, path);
         }
-    }
-}
-
-/// Removes the files that a reader leaves: the last connection to close removes an empty log and its index, which a read-only one
-/// cannot.
-fn tidy(source: &Source) {
-    let Source::File(path) = source else { return };
-    if place::has_empty_log(path) {
-        let _ = source.connect(OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| {
-            schema::harden(&connection)?;
-            connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
-        });
     }
 }
 

@@ -91,7 +91,7 @@ enum Holds {
 }
 
 /// Returns whether a piece is a frame header and, if so, whether it commits: it then contains the size of the database.
-fn commits(piece: &[u8]) -> Option<bool> {
+pub(crate) fn commits(piece: &[u8]) -> Option<bool> {
     (piece.len() == FRAME_HEADER).then(|| piece.get(4..8).is_some_and(|size| size != [0; 4]))
 }
 

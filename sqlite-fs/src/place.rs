@@ -68,11 +68,11 @@ impl Place {
     }
 }
 
-/// Returns whether a database has an empty log, which a reader leaves behind.
-pub(crate) fn has_empty_log(path: &Path) -> bool {
+/// Returns the length of a database's log, if there is one.
+pub(crate) fn log_bytes(path: &Path) -> Option<u64> {
     // SQLite resolves a symbolic link before it derives the name of the log.
     let log = std::fs::canonicalize(path).map(|path| with_suffix(&path, "-wal"));
-    log.and_then(std::fs::metadata).is_ok_and(|metadata| metadata.len() == 0)
+    log.and_then(std::fs::metadata).ok().map(|metadata| metadata.len())
 }
 
 #[cfg(unix)]

@@ -75,6 +75,18 @@ impl Side {
         }
     }
 
+    /// Excludes all writers from a database, if none has it open and the last one closed it.
+    pub(crate) fn alone(database: &Path) -> Option<Self> {
+        let path = Self::path_for(database);
+        let file = open(&path).ok()?;
+        // What a process that died left here is the next writer's.
+        let is_closed = file.try_lock().is_ok() && is_at(&file, &path) && file.metadata().is_ok_and(|found| found.len() == 0);
+        if !is_closed {
+            return None;
+        }
+        Some(Self { file, path, noted: false })
+    }
+
     /// Joins the processes that have a database open, waiting this long for one that is preparing it. The first process gets the
     /// state left by the last holder, and excludes all others until [`Side::share`].
     pub(crate) fn join(database: &Path, wait: Duration) -> Result<(Self, Option<Left>), Error> {
@@ -132,9 +144,24 @@ impl Side {
         self.write_at(0, line.as_bytes())
     }
 
-    /// Records whether this process waits for its turn.
-    pub(crate) fn set_waiting(&mut self, waits: bool) {
-        let pid = if waits { std::process::id() } else { 0 };
+    /// Records that this process waits for its turn.
+    pub(crate) fn set_waiting(&mut self) {
+        self.set_waiter(std::process::id());
+    }
+
+    /// Records that this process no longer waits. Another one that does is still recorded.
+    pub(crate) fn stop_waiting(&mut self) {
+        if self.header().waiter == Some(std::process::id()) {
+            self.remove_waiter();
+        }
+    }
+
+    /// Records that no process waits.
+    pub(crate) fn remove_waiter(&mut self) {
+        self.set_waiter(0);
+    }
+
+    fn set_waiter(&mut self, pid: u32) {
         // Without it the wait is longer.
         let _ = self.write_at(WAITER_AT as u64, &pid.to_le_bytes());
     }

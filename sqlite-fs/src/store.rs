@@ -307,12 +307,17 @@ impl Store {
         if self.is_oversized {
             self.past.give_up();
         }
+        Ok(self.notice_others()?)
+    }
+
+    /// Looks for commits of others since the last transaction.
+    fn notice_others(&mut self) -> rusqlite::Result<()> {
         let version = data_version(&self.connection)?;
         if version != self.data_version {
             self.forget();
             self.contents.forget();
             // At first there is nothing to compare with; `schema::after_visit` looks for traces of others.
-            if self.data_version != 0 && !self.turn.as_ref().is_some_and(Turn::is_ours) {
+            if self.data_version != 0 && !self.turn.as_mut().is_some_and(Turn::is_ours) {
                 self.distrusts_sums = true;
                 self.past.visit();
             }

@@ -16,6 +16,7 @@ use rusqlite::Connection;
 
 use crate::clock;
 use crate::error::Error;
+use crate::gather;
 use crate::gauge::FRAME_HEADER;
 use crate::making::with_suffix;
 use crate::side::{Header, Side, read_at};
@@ -43,6 +44,12 @@ impl Stamp {
     pub(crate) const BYTES: usize = 24;
     /// A log without frames.
     pub(crate) const EMPTY: Self = Self { frames: 0, sums: [0; 16] };
+
+    /// Returns the stamp of a log that was emptied after this one. It differs from that of every earlier empty log, so that the
+    /// commits in between are noticed.
+    fn emptied(self) -> Self {
+        Self { frames: 0, sums: u128::from_le_bytes(self.sums).wrapping_add(1).to_le_bytes() }
+    }
 
     pub(crate) fn encode(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -81,8 +88,12 @@ pub(crate) struct Turn {
     path: PathBuf,
     log: File,
     page_bytes: u64,
-    /// Number of frames in the log after the last commit of this process.
+    /// Number of frames in the log after the last commit of this turn; 0 if there was none.
     frames: Arc<AtomicU32>,
+    /// The last commit before this turn.
+    before: Stamp,
+    /// Whether the log ended with that commit when this turn began.
+    was_ours: bool,
     wait: Duration,
     is_held: bool,
     /// The wait for another process: since when, and the last attempt.
@@ -111,6 +122,8 @@ impl Turn {
             log,
             page_bytes: page_bytes.unsigned_abs(),
             frames: Arc::default(),
+            before: stamp,
+            was_ours: false,
             wait,
             is_held: false,
             waits: None,
@@ -170,7 +183,7 @@ impl Turn {
             let is_over = self.waited(now) >= self.wait;
             if is_over || is_late(now) {
                 if is_announced {
-                    self.seen().side.set_waiting(false);
+                    self.seen().side.stop_waiting();
                 }
                 if !is_over {
                     return Err(Error::Busy);
@@ -178,14 +191,19 @@ impl Turn {
                 self.waits = None;
                 return Err(Error::Locked { path: self.path.clone(), pid: self.seen().side.header().holder });
             }
-            if !self.was_last && !std::mem::replace(&mut is_announced, true) {
-                self.seen().side.set_waiting(true);
+            if !self.was_last {
+                let mut seen = self.seen();
+                // Again if another process has replaced the announcement with its own, and has removed that.
+                if !is_announced || seen.side.header().waiter.is_none() {
+                    seen.side.set_waiting();
+                }
+                is_announced = true;
             }
             std::thread::sleep(STEP);
         };
         let mut seen = self.seen();
         if is_announced {
-            seen.side.set_waiting(false);
+            seen.side.stop_waiting();
         }
         if header.holder != Some(std::process::id()) {
             // Without it a message may name another process.
@@ -194,6 +212,8 @@ impl Turn {
         let note = if header.has_note { seen.side.left_note() } else { None };
         drop(seen);
         self.is_moved = self.left != Some(header.stamp);
+        (self.before, self.was_ours) = (header.stamp, self.ends_with(header.stamp));
+        self.frames.store(0, Ordering::Relaxed);
         (self.waits, self.yields_since) = (None, None);
         self.was_last = true;
         Ok(note)
@@ -236,8 +256,8 @@ impl Turn {
         if now.saturating_duration_since(since) < COURTESY {
             return true;
         }
-        // It has died, or is doing something else.
-        self.seen().side.set_waiting(false);
+        // It has died, or is doing something else. One that still waits announces itself again.
+        self.seen().side.remove_waiter();
         false
     }
 
@@ -246,13 +266,12 @@ impl Turn {
         if !std::mem::take(&mut self.is_held) {
             return;
         }
-        let mut seen = self.seen();
-        let stamp = self.last_commit().unwrap_or(seen.stamp);
-        if stamp != seen.stamp {
+        let stamp = self.last_commit();
+        if stamp != self.before {
+            let mut seen = self.seen();
             seen.stamp = stamp;
             seen.side.set_stamp(stamp);
         }
-        drop(seen);
         self.left = Some(stamp);
         let _ = self.log.unlock();
     }
@@ -263,39 +282,55 @@ impl Turn {
     }
 
     /// Returns whether the log's last commit is one of a holder of the turn, in this process or another.
-    pub(crate) fn is_ours(&self) -> bool {
-        let stamp = self.seen().side.header().stamp;
-        if self.is_log_empty() {
-            return stamp == Stamp::EMPTY;
-        }
-        let is_there = stamp.frames > 0 && self.sums(stamp.frames) == Some(stamp.sums);
-        is_there && self.is_frame(stamp.frames) && !self.is_frame(stamp.frames.saturating_add(1))
+    pub(crate) fn is_ours(&mut self) -> bool {
+        self.was_ours = self.ends_with(self.before);
+        self.was_ours
     }
 
-    fn last_commit(&self) -> Option<Stamp> {
-        if self.is_log_empty() {
-            return Some(Stamp::EMPTY);
-        }
+    /// Returns the last commit of a holder of the turn: the one before this turn, unless this process has committed, or has emptied
+    /// or restarted the log since. The log may end with a commit of a program without turns, which must not be recorded as ours.
+    fn last_commit(&self) -> Stamp {
         let frames = self.frames.load(Ordering::Relaxed);
-        self.sums(frames).map(|sums| Stamp { frames, sums })
+        match self.sums(frames) {
+            Some(sums) => Stamp { frames, sums },
+            None if frames > 0 || self.was_ours && !self.ends_with(self.before) => self.before.emptied(),
+            None => self.before,
+        }
     }
 
-    fn is_log_empty(&self) -> bool {
-        self.log.metadata().is_ok_and(|metadata| metadata.len() == 0)
+    /// Returns whether a commit is the last one in the log.
+    fn ends_with(&self, stamp: Stamp) -> bool {
+        // The salts of a frame that is left from an earlier round are not those of the log.
+        let is_current = || self.salts().is_some_and(|salts| stamp.sums.starts_with(&salts));
+        let is_there = stamp.frames == 0 || self.sums(stamp.frames) == Some(stamp.sums) && is_current();
+        is_there && !self.has_commit_after(stamp.frames)
     }
 
-    /// Returns whether a frame belongs to the log's current round: one with other salts is left from an earlier one.
-    fn is_frame(&self, number: u32) -> bool {
+    /// Returns whether the log's current round has a commit after a frame. Frames without one are left from a transaction that
+    /// was rolled back, and those with other salts from an earlier round.
+    fn has_commit_after(&self, number: u32) -> bool {
+        let Some(salts) = self.salts() else { return false };
+        let is_current = |frame: &[u8; FRAME_HEADER]| frame.get(8..).is_some_and(|sums| sums.starts_with(&salts));
+        let mut after = (1..).map_while(|step| self.frame(number.checked_add(step)?)).take_while(is_current);
+        after.any(|frame| gather::commits(&frame) == Some(true))
+    }
+
+    /// Returns the salts of the log's current round.
+    fn salts(&self) -> Option<[u8; 8]> {
         let mut salts = [0; 8];
-        let has_header = read_at(&self.log, &mut salts, SALTS_AT).is_ok_and(|read| read == salts.len());
-        has_header && self.sums(number).is_some_and(|sums| sums.starts_with(&salts))
+        (read_at(&self.log, &mut salts, SALTS_AT).ok()? == salts.len()).then_some(salts)
     }
 
-    /// Returns the salts and checksums of a frame, counted from 1.
+    /// Returns the header of a frame, counted from 1.
+    fn frame(&self, number: u32) -> Option<[u8; FRAME_HEADER]> {
+        let bytes = FRAME_HEADER as u64 + self.page_bytes;
+        let at = LOG_HEADER + bytes.checked_mul(u64::from(number.checked_sub(1)?))?;
+        let mut frame = [0; FRAME_HEADER];
+        (read_at(&self.log, &mut frame, at).ok()? == frame.len()).then_some(frame)
+    }
+
+    /// Returns the salts and checksums of a frame.
     fn sums(&self, number: u32) -> Option<[u8; 16]> {
-        let frame = FRAME_HEADER as u64 + self.page_bytes;
-        let at = LOG_HEADER + frame.checked_mul(u64::from(number.checked_sub(1)?))? + 8;
-        let mut sums = [0; 16];
-        (read_at(&self.log, &mut sums, at).ok()? == sums.len()).then_some(sums)
+        self.frame(number)?.last_chunk().copied()
     }
 }

@@ -179,6 +179,48 @@ fn a_look_leaves_one_file() {
 }
 
 #[test]
+fn a_reader_that_closes_after_the_writer_leaves_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let database = open(&path);
+    write(&database, "before").unwrap();
+    let look = || Database::options().path(&path).read_only().open().unwrap();
+    let (looking, other) = (look(), look());
+    assert_eq!((read(&looking).unwrap(), read(&other).unwrap()), ("before".to_owned(), "before".to_owned()));
+    write(&database, "after").unwrap();
+    drop(database);
+    drop(looking);
+    assert_eq!(read(&other).unwrap(), "after");
+    drop(other);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert_eq!(read(&open(&path)).unwrap(), "after");
+}
+
+/// T-REL-01: the call of a process that died is recorded by the next writer, and the log of another program is not ours to remove.
+#[test]
+fn reading_does_not_touch_what_a_process_that_died_has_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (dir.path().join("a.db"), dir.path().join("copy.db"));
+    let database = open(&path);
+    write(&database, "text").unwrap();
+    for left in [&["-wal"][..], &["-wal", "-running"]] {
+        let _ = std::fs::remove_file(beside(&copy, "-shm"));
+        for suffix in ["", "-wal", "-running"] {
+            std::fs::copy(beside(&path, suffix), beside(&copy, suffix)).unwrap();
+            if !suffix.is_empty() && !left.contains(&suffix) {
+                std::fs::remove_file(beside(&copy, suffix)).unwrap();
+            }
+        }
+        let bytes = |suffix: &str| std::fs::read(beside(&copy, suffix)).ok();
+        let before = ["", "-wal", "-running"].map(bytes);
+        let looking = Database::options().path(&copy).read_only().open().unwrap();
+        assert_eq!(read(&looking).unwrap(), "text");
+        drop(looking);
+        assert!(["", "-wal", "-running"].map(bytes) == before, "{left:?}");
+    }
+}
+
+#[test]
 fn reading_does_not_touch_the_log_of_a_writer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");

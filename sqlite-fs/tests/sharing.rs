@@ -300,3 +300,136 @@ fn a_program_that_knows_no_turns_is_still_noticed() {
     write(&second, "/b", "three");
     assert_eq!(count_outside(&second), 2);
 }
+
+/// T-REL-04
+#[test]
+fn a_turn_without_a_commit_keeps_the_stamp_of_the_last_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second, third) = (open(&path, LONG), open(&path, LONG), open(&path, LONG));
+    write(&third, "/c", "one");
+    write(&first, "/a", "one");
+    write(&second, "/b", "one");
+    // The reader notices the commit of the second handle, of which the log of the first one knows nothing.
+    assert_eq!(read(&first, "/b"), "one");
+    let transaction = first.begin(None).unwrap();
+    transaction.fs().write("/a", "never").unwrap();
+    drop(transaction);
+    write(&third, "/c", "two");
+    assert_eq!(count_outside(&third), 0);
+    // The same after the log has started again.
+    second.compact(None).unwrap();
+    for round in 0..3 {
+        write(&second, "/b", &round.to_string());
+    }
+    drop(first.begin(None).unwrap());
+    write(&third, "/c", "three");
+    assert_eq!(count_outside(&third), 0);
+}
+
+/// T-REL-04: frames that were never committed are not the work of another program.
+#[test]
+fn a_large_transaction_that_is_rolled_back_is_not_a_change_by_another_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let small = || Database::options().path(&path).wait(LONG).cache(1 << 20).open().unwrap();
+    let (first, second) = (small(), small());
+    let roll_back = |database: &Database| {
+        let length = || std::fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
+        let before = length();
+        let transaction = database.begin(None).unwrap();
+        for file in 0..24 {
+            transaction.fs().write(&format!("/large{file}"), vec![7; 1 << 20]).unwrap();
+        }
+        drop(transaction);
+        assert!(length() > before + (8 << 20), "nothing was written to the log");
+    };
+    write(&second, "/b", "one");
+    write(&first, "/a", "one");
+    roll_back(&first);
+    write(&second, "/b", "two");
+    assert_eq!(count_outside(&second), 0);
+    // The log starts again with frames that are not committed.
+    second.compact(None).unwrap();
+    write(&first, "/a", "two");
+    write(&second, "/b", "three");
+    write(&first, "/a", "three");
+    let checkpoint = rusqlite::Connection::open(&path).unwrap();
+    checkpoint.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap();
+    roll_back(&first);
+    write(&second, "/b", "four");
+    assert_eq!(count_outside(&second), 0);
+}
+
+/// T-REL-04: only a holder of the turn that emptied the log may record that it is empty.
+#[test]
+fn a_turn_without_a_commit_does_not_hide_a_program_that_empties_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second) = (open(&path, LONG), open(&path, LONG));
+    write(&first, "/a", "one");
+    write(&second, "/b", "one");
+    let stranger = rusqlite::Connection::open(&path).unwrap();
+    let change = || stranger.execute("UPDATE fs_inode SET atime = atime + 1 WHERE ino = 1", []).unwrap();
+    change();
+    let busy: i64 = stranger.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
+    assert_eq!(busy, 0);
+    drop(first.begin(None).unwrap());
+    write(&second, "/b", "two");
+    assert_eq!(count_outside(&second), 1);
+    // A compaction copies the changes, and must not make them ours.
+    change();
+    second.compact(None).unwrap();
+    write(&second, "/b", "three");
+    assert_eq!(count_outside(&second), 2);
+}
+
+#[test]
+fn cached_facts_are_dropped_after_a_change_between_two_compactions() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (first, second) = (open(&path, LONG), open(&path, LONG));
+    write(&second, "/a", "one");
+    second.compact(None).unwrap();
+    let known = Content { etag: "one".to_owned(), newlines: 0, has_crlf: false, is_terminated: true };
+    let reader = first.reader().unwrap();
+    let stat = reader.fs().metadata("/a").unwrap();
+    reader.keep_content(&stat, known.clone());
+    drop(reader);
+    assert_eq!(first.reader().unwrap().content(&stat), Some(known));
+    write(&second, "/a", "two");
+    second.compact(None).unwrap();
+    assert_eq!(first.reader().unwrap().content(&stat), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_waiting_process_announces_itself_again_and_removes_no_other_announcement() {
+    use std::os::unix::fs::FileExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let (holder, waiting) = (open(&path, LONG), open(&path, LONG));
+    let _held = holder.begin(None).unwrap();
+    // The process that waits for the turn, in the header of the lock file.
+    let lock = std::fs::OpenOptions::new().read(true).write(true).open(dir.path().join("a.db-running")).unwrap();
+    let announce = |pid: u32| lock.write_all_at(&pid.to_le_bytes(), 32).unwrap();
+    let announced = || {
+        let mut pid = [0; 4];
+        lock.read_exact_at(&mut pid, 32).unwrap();
+        u32::from_le_bytes(pid)
+    };
+    std::thread::scope(|scope| {
+        let wait = scope.spawn(|| waiting.begin(Some(Instant::now() + Duration::from_secs(2))).err());
+        let comes = || {
+            while announced() != std::process::id() {
+                assert!(!wait.is_finished(), "not announced");
+            }
+        };
+        comes();
+        announce(0);
+        comes();
+        announce(1);
+        assert!(matches!(wait.join().unwrap(), Some(Error::Busy)));
+    });
+    assert_eq!(announced(), 1);
+}

@@ -143,6 +143,13 @@ fn a_missing_working_directory_is_an_error_and_nothing_runs() {
         assert_eq!(error, format!("invalid working directory `{directory}`: {reason}"));
     }
     assert!(!sandbox.fs().exists("/ran").unwrap());
+    // Three rows for each directory, and the one of `exists`: a command that did not start was not interrupted.
+    let rows = sandbox.history(4).unwrap();
+    let refused = "invalid working directory `/etc/passwd`: not a directory";
+    assert_eq!(rows[0].command, "exists /ran");
+    for row in &rows[1..] {
+        assert_eq!((row.status, row.exit_code, row.error.as_deref()), ("error", None, Some(refused)), "{}", row.command);
+    }
     // A command may remove the directory that others start in by default.
     assert!(sandbox.bash("rm -rf ~").unwrap().status.success());
     assert_eq!(sandbox.bash("pwd").unwrap().stdout, b"/\n");

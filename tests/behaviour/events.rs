@@ -251,6 +251,29 @@ fn a_consumer_resumes_where_it_stopped_without_creating_a_version() {
 }
 
 #[test]
+fn a_cancelled_action_does_not_wait_for_a_running_command() {
+    let sandbox = sandbox();
+    let mut running = sandbox.spawn(Command::bash("echo begun; sleep 20")).unwrap();
+    std::io::Read::read_exact(&mut running.stdout.take().unwrap(), &mut [0; 6]).unwrap();
+    let cancel = Cancel::default();
+    cancel.kill();
+    let context = Context::new(sandbox.clone()).cancelled_by(cancel);
+    let began = std::time::Instant::now();
+    for (name, arguments) in [
+        ("acknowledge_events", json!({ "consumer": "index", "version": 0 })),
+        ("write_file", json!({ "path": "/late", "content": "x" })),
+    ] {
+        let answer = runtime::actions::find(name).unwrap().run(&context, arguments);
+        assert!(answer.is_error, "{name}: {}", answer.text);
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(15), "it waited for the command");
+    running.kill();
+    running.wait().unwrap();
+    assert!(!sandbox.fs().exists("/late").unwrap());
+    assert_eq!(sandbox.cursor("index").unwrap(), None);
+}
+
+#[test]
 fn waiting_ends_with_the_next_version() {
     let sandbox = sandbox();
     let newest = sandbox.events_after(None, None).unwrap().version;

@@ -105,6 +105,8 @@ fn no_program_is_installed_by_default() {
     assert_eq!(sandbox.bash("upper").unwrap().status.code(), 127);
     let error = sandbox.run(Command::program("upper", [""; 0])).unwrap_err();
     assert_eq!(error.to_string(), "cannot start `upper`");
+    let row = sandbox.history(1).unwrap().remove(0);
+    assert_eq!((row.status, row.error.as_deref()), ("error", Some("cannot start `upper`")));
 }
 
 #[test]

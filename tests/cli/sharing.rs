@@ -38,3 +38,36 @@ fn a_second_process_waits_for_its_turn_until_its_deadline() {
     assert_eq!(said(&second.wait_with_output().unwrap()), "first\n");
     assert!(first.wait().unwrap().success());
 }
+
+#[test]
+fn a_watcher_that_ends_after_the_last_writer_leaves_one_file() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let directory = tempfile::tempdir().unwrap();
+    assert!(sandlite(directory.path(), &["bash", "-c", "echo earlier > /tmp/earlier"]).status().unwrap().success());
+    let mut writer = holder(directory.path());
+    let mut watcher = sandlite(directory.path(), &["watch", "--from", "0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut events = BufReader::new(watcher.stdout.take().unwrap()).lines();
+    assert!(events.any(|event| event.unwrap().contains("/tmp/earlier")));
+    writer.stdin.take().unwrap().write_all(b"on\n").unwrap();
+    assert!(writer.wait().unwrap().success());
+    assert!(events.any(|event| event.unwrap().contains("/tmp/first")));
+    kill_process(Pid::from_child(&watcher), Signal::TERM).unwrap();
+    assert_eq!(watcher.wait().unwrap().code(), Some(128 + 15));
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["shared.db"]);
+}
+
+#[test]
+fn a_watcher_ends_when_its_output_is_closed() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = || sandlite(directory.path(), &["bash", "-c", "date > /tmp/now"]).status().unwrap().success();
+    assert!(write());
+    let mut watcher = sandlite(directory.path(), &["watch", "--from", "0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(watcher.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let began = std::time::Instant::now();
+    while watcher.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "it still watches");
+        assert!(write());
+    }
+}

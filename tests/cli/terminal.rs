@@ -326,6 +326,37 @@ fn bash_remembers_from_line_to_line() {
 }
 
 #[test]
+fn exit_leaves_wherever_it_is() {
+    for (shell, prompt, typed, status) in [
+        ("bash", "$ ", "if true; then exit 5; fi\recho stays\r", 5),
+        ("bash", "$ ", "f() { exit 6; }; f\recho stays\r", 6),
+        ("bash", "$ ", "set -e; false\recho stays\r", 1),
+        ("python", ">>> ", "import sys; sys.exit(3)\rprint('stays')\r", 3),
+        ("python", ">>> ", "raise SystemExit(4)\rprint('stays')\r", 4),
+    ] {
+        let (mut terminal, _directory) = terminal(&format!("sandlite {shell}"));
+        terminal.expect(prompt);
+        terminal.press(typed);
+        assert_eq!(terminal.end().1, status, "{typed}");
+    }
+}
+
+#[test]
+fn exit_in_a_part_of_a_command_does_not_leave() {
+    let (mut bash, _directory) = terminal("sandlite bash");
+    bash.expect("$ ");
+    for part in ["(exit 3)", "x=$(exit 3)", "exit 3 | cat", "exit 1 2", "trap 'exit 3' EXIT"] {
+        bash.press(&format!("{part}\r"));
+        bash.expect("$ ");
+        bash.press("echo stays\r");
+        bash.expect("\nstays\r\n");
+        bash.expect("$ ");
+    }
+    bash.press("exit 7\r");
+    assert_eq!(bash.end().1, 7);
+}
+
+#[test]
 fn clear_clears_the_screen() {
     let (mut bash, _directory) = terminal("sandlite bash");
     bash.expect("$ ");

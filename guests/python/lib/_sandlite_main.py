@@ -409,6 +409,7 @@ def guarded(work, *args):
     try:
         return work(*args) or 0
     except SystemExit as exit:
+        Session.exits = True
         return _status_of(exit)
     except KeyboardInterrupt as error:
         report(error)
@@ -462,9 +463,13 @@ class Session:
 
     names = None
     count = 0
+    # Whether this call is ended by SystemExit, and whether the one before was: an interactive shell asks in a call.
+    exits = False
+    has_exited = False
 
     @classmethod
     def call(cls, code, echo):
+        cls.exits, cls.has_exited = False, cls.exits
         if cls.names is None:
             begin()
             _add_paths(Options())
@@ -476,7 +481,9 @@ class Session:
         cls.count += 1
         sys.stdin = open(0, closefd=False)
         status = guarded(run_source, code, f"<session-{cls.count}>", cls.names, echo)
+        exits = cls.exits
         guarded(_sandlite_threads.run_pending)
+        cls.exits = exits
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()

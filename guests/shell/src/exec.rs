@@ -201,9 +201,15 @@ impl Shell {
         }
         if self.on(SetOption::ErrExit) {
             self.status = status;
-            return Err(Flow::Exit(status));
+            return Err(self.leave(status));
         }
         Ok(())
+    }
+
+    /// Ends this process of the shell. A host that keeps the session knows whether that is the shell itself.
+    pub(crate) fn leave(&mut self, status: i32) -> Flow {
+        self.leaves |= self.subshell == 0 && self.exiting.is_none();
+        Flow::Exit(status)
     }
 }
 

@@ -80,6 +80,9 @@ impl Shell {
         let _ = sys::umask(mask);
         state.record(["umask", &mask.to_string()]);
         state.record(["status", &self.status.to_string()]);
+        if self.leaves {
+            state.record(["exited", "1"]);
+        }
         state.record(["directory", &self.directory]);
         state.record(std::iter::once("directories").chain(self.directory_stack.iter().map(String::as_str)));
         state.record(["name", &self.name]);

@@ -191,6 +191,8 @@ pub struct Shell {
     pub completions: Vec<(String, String)>,
     /// The host keeps what this shell leaves for the next one.
     pub session: bool,
+    /// `exit` or `set -e` ends this shell, and not the end of its commands.
+    pub leaves: bool,
     /// How often the first character of PS4 is repeated.
     pub trace_level: u32,
     /// The commands that `history` knows.
@@ -256,6 +258,7 @@ impl Shell {
             break_status: 0,
             completions: Vec::new(),
             session: false,
+            leaves: false,
             trace_level: 0,
             history: crate::state::history::History::default(),
             command_number: 1,

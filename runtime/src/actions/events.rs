@@ -72,7 +72,7 @@ impl Request for AcknowledgeEvents {
     type Data = Acknowledged;
 
     fn run(self, context: &Context) -> Result<Answer, Error> {
-        context.sandbox().acknowledge(&self.consumer, self.version)?;
+        context.sandbox().acknowledge_until(&self.consumer, self.version, &context.cancel())?;
         let Self { consumer, version } = self;
         Ok(Answer::new(format!("stored the position of {consumer}"), &Acknowledged { consumer, version }))
     }

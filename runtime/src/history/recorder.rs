@@ -14,7 +14,7 @@ use super::changes::{self, CHANGES_TIME};
 use super::hooks::Hooks;
 use crate::tools::prefix;
 use crate::vfs::{Binding, Scope, View};
-use crate::{Error, clock};
+use crate::{Cancel, Error, clock};
 
 /// Maximum number of queued rows; then they are written even without a change.
 const WAITING_MAX: usize = 256;
@@ -25,6 +25,9 @@ const TEXT_BYTES: usize = 4096;
 
 /// How long a call waits for the running command, whatever its own limits.
 pub(crate) const TURN: Duration = Duration::from_secs(600);
+
+/// How often a call that waits for the running command checks whether it was cancelled.
+const TURN_STEP: Duration = Duration::from_millis(20);
 
 /// The parameter that identifies the view of a call.
 pub(crate) const VIEW: &str = "view";
@@ -232,7 +235,7 @@ impl Recorder {
     }
 
     fn view(&self, scope: &Scope) -> Result<View<Transaction>, Error> {
-        let transaction = self.database().begin(Some(clock::now() + TURN))?;
+        let transaction = begin(self.database(), &scope.patience.cancel)?;
         Ok(View::of_run(transaction, scope).map_err(sqlite_fs::Error::from)?)
     }
 
@@ -329,6 +332,19 @@ impl Recorder {
         };
         self.write_waiting(&transaction)?;
         Ok(transaction.commit()?)
+    }
+}
+
+/// Starts a transaction when the running command has ended, unless the caller cancels before.
+pub(crate) fn begin(database: &Database, cancel: &Cancel) -> Result<Transaction, Error> {
+    let until = clock::now() + TURN;
+    loop {
+        let now = clock::now();
+        match database.begin(Some(until.min(now + TURN_STEP))) {
+            Err(sqlite_fs::Error::Busy) if cancel.is_killed() => return Err(sqlite_fs::Error::Interrupted.into()),
+            Err(sqlite_fs::Error::Busy) if now < until => {}
+            begun => return Ok(begun?),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use abi::spawn::Request;
 use abi::{Signal, WaitStatus};
 use presets::{ByteSize, LimitName, Limits};
 use sqlite_fs::path::Last;
-use sqlite_fs::{FileType, FsError, FsPath, Transaction, Volume as _};
+use sqlite_fs::{FileType, FsError, FsPath, Outcome, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
@@ -166,11 +166,13 @@ impl Sandbox {
         if let Some(clock) = clock.for_files() {
             transaction.set_clock(Some(clock))?;
         }
-        let descriptors_limit = meter.limits().descriptors;
+        let (descriptors_limit, run) = (meter.limits().descriptors, outside.run);
         let view =
             View::of_run(transaction, &self.scope.of_run(&command.cancel)).map_err(sqlite_fs::Error::from)?.for_guests()?;
-        if let Some(directory) = &command.surroundings.cwd {
-            check_directory(&view, directory)?;
+        if let Some(directory) = &command.surroundings.cwd
+            && let Err(error) = check_directory(&view, directory)
+        {
+            return Err(not_started(view, run, error));
         }
         let job = Job::new(self.host.clone(), meter, Arc::new(view), clock, random, outside);
         job.charge_files_in_memory()?;
@@ -198,7 +200,7 @@ impl Sandbox {
                     (program, _) => program.name(),
                 };
                 let reason = if view.may_start(name) { "" } else { ": the policy does not allow it" };
-                return Err(Error::Invalid(format!("cannot start `{name}`{reason}")));
+                return Err(not_started(view, run, Error::Invalid(format!("cannot start `{name}`{reason}"))));
             }
         };
         for (path, reason) in view.complaints() {
@@ -308,6 +310,18 @@ impl Sandbox {
 
 fn pair((name, value): &(String, String)) -> (&str, &str) {
     (name, value)
+}
+
+// Records why a command did not start, and returns that. Nothing else of it is stored.
+fn not_started(view: View<Transaction>, run: i64, error: Error) -> Error {
+    let text = error.to_string();
+    let outcome = Outcome { error: Some(&text), ..Outcome::default() };
+    let transaction = view.into_transaction();
+    // If this fails, the command is recorded as interrupted.
+    let recorded = transaction.set_clock(None).and_then(|()| transaction.restart());
+    let recorded = recorded.and_then(|()| transaction.calls().finish(run, &outcome));
+    let _ = recorded.and_then(|()| transaction.commit());
+    error
 }
 
 // The command ends with the message of the hook that rejected its changes.

@@ -137,7 +137,28 @@ impl Session {
     /// Returns an error if the database cannot be read.
     pub fn directory(&self) -> Result<Option<String>, Error> {
         let state = self.sandbox.reader()?.session(&self.stored, SHELL)?;
-        Ok(state.as_deref().and_then(directory_in))
+        Ok(state.as_deref().and_then(|state| value_in(state, b"directory")).and_then(|value| String::from_utf8(value).ok()))
+    }
+
+    /// Returns whether `exit`, or a failed command under `set -e`, ended the last call before its end. An interactive shell then
+    /// ends.
+    ///
+    /// ```
+    /// # let sandbox = sandlite_runtime::Sandbox::builder().open()?;
+    /// let session = sandbox.session("main")?;
+    /// session.bash("(exit 3); x=$(exit 4)")?;
+    /// assert!(!session.has_exited()?);
+    /// session.bash("if true; then exit 5; fi")?;
+    /// assert!(session.has_exited()?);
+    /// # Ok::<(), sandlite_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the database cannot be read.
+    pub fn has_exited(&self) -> Result<bool, Error> {
+        let state = self.sandbox.reader()?.session(&self.stored, SHELL)?;
+        Ok(state.is_some_and(|state| value_in(&state, b"exited").is_some()))
     }
 
     /// Removes the state of the session, including its Python, and returns whether there was any. The next call starts afresh.
@@ -175,7 +196,7 @@ pub(crate) fn set_status(state: &mut Vec<u8>, status: u8) {
 
 // The guest's format (`guests/shell/src/session.rs`): records of a count and as many strings, each preceded by its length. The
 // guest wrote it, so it is untrusted.
-fn directory_in(state: &[u8]) -> Option<String> {
+fn value_in(state: &[u8], kind: &[u8]) -> Option<Vec<u8>> {
     let mut rest = state;
     let mut take = |length: usize| {
         let (taken, after) = rest.split_at_checked(length)?;
@@ -184,13 +205,13 @@ fn directory_in(state: &[u8]) -> Option<String> {
     };
     loop {
         let count = u32::from_le_bytes(take(4)?.try_into().ok()?);
-        let mut about_directory = false;
+        let mut is_wanted = false;
         for index in 0..count {
             let length = u32::from_le_bytes(take(4)?.try_into().ok()?);
             let string = take(usize::try_from(length).ok()?)?;
             match index {
-                0 => about_directory = string == b"directory",
-                1 if about_directory => return String::from_utf8(string.to_vec()).ok(),
+                0 => is_wanted = string == kind,
+                1 if is_wanted => return Some(string.to_vec()),
                 _ => {}
             }
         }

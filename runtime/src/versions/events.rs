@@ -7,7 +7,7 @@ use serde::Serialize;
 use sqlite_fs::path::Last;
 use sqlite_fs::{FsError, Reader, Version, VersionKind, Volume as _};
 
-use crate::history::{FileChange, TURN, is_file};
+use crate::history::{self, FileChange, is_file};
 use crate::sandbox::Sandbox;
 use crate::vfs::{ROOT_NODE, View, content};
 use crate::{Cancel, Error, clock};
@@ -206,10 +206,15 @@ impl Sandbox {
     ///
     /// Returns [`Error::Invalid`] if the name is empty or too long, and an error if the database cannot be written.
     pub fn acknowledge(&self, consumer: &str, version: Option<i64>) -> Result<(), Error> {
+        self.acknowledge_until(consumer, version, &Cancel::default())
+    }
+
+    /// Same as [`acknowledge`](Self::acknowledge); cancelling ends the wait for a running command.
+    pub(crate) fn acknowledge_until(&self, consumer: &str, version: Option<i64>, cancel: &Cancel) -> Result<(), Error> {
         let name = self.cursor_name(consumer)?;
         let text = version.map(|version| version.to_string());
         // Not a run: a consumer of every version would fill the history with its own rows.
-        let transaction = self.database.begin(Some(clock::now() + TURN))?;
+        let transaction = history::begin(&self.database, cancel)?;
         transaction.set_setting(&name, text.as_deref())?;
         Ok(transaction.commit()?)
     }

@@ -145,7 +145,8 @@ impl Replay<'_> {
         let Some(run) = history::get(&original.database, &original.scope.binding, id)? else { return Ok(()) };
         let Some(recording) = Recording::read(id, run.parameters.as_ref())? else { return Ok(()) };
         if run.exit_code.is_none() {
-            self.found.notes.push(format!("run {id} was interrupted and is not replayed"));
+            let reason = if run.status == "interrupted" { "was interrupted" } else { "did not start" };
+            self.found.notes.push(format!("run {id} {reason} and is not replayed"));
             return Ok(());
         }
         let made = self.versions.reader()?.version_of(id)?;

@@ -36,6 +36,7 @@ impl Store {
 
     /// Same, without a time limit, and empties the log.
     pub(crate) fn compact(&mut self) -> Result<(), Error> {
+        self.notice_others()?;
         let interrupter = self.interrupter.clone();
         self.connection.progress_handler(1000, Some(move || interrupter.stops_statement()))?;
         let compacted = self.connection.execute_batch("VACUUM");

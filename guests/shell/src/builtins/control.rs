@@ -80,7 +80,8 @@ pub(super) fn exit(shell: &mut Shell, args: &[String]) -> Done {
     }
     let in_exit_trap = shell.traps.running.contains(&Event::EXIT);
     let default = shell.exiting.filter(|_| in_exit_trap).unwrap_or(shell.status);
-    Err(Flow::Exit(status_operand(shell, args, default)?))
+    let status = status_operand(shell, args, default)?;
+    Err(shell.leave(status))
 }
 
 pub(super) fn return_(shell: &mut Shell, args: &[String]) -> Done {

@@ -52,6 +52,8 @@ impl Shell {
             let argument = std::mem::take(&mut self.last_argument);
             self.last_argument.clone_from(&argument);
             let result = self.run_list(body);
+            // `exit` has ended only the substitution.
+            self.leaves = false;
             self.last_argument = argument;
             self.lenient -= 1;
             self.trace_level -= 1;
