@@ -16,7 +16,7 @@ use crate::budget::Budgets;
 use crate::check;
 use crate::copy::Export;
 use crate::database::Database;
-use crate::error::{Error, FsError};
+use crate::error::{Error, FsError, NO_DATABASE};
 use crate::making::{NewFile, Scratch};
 use crate::medium;
 use crate::options::{Durability, Options};
