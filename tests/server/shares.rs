@@ -191,6 +191,8 @@ fn a_tenant_without_room_stores_nothing_in_any_way() {
         ("action", act("write_file", json!({ "path": "/y", "content": "y" }))),
         ("tool", tool("write_file", json!({ "path": "/y", "content": "y" }))),
         ("tool that runs", tool("bash", json!({ "command": "true" }))),
+        ("action that runs a skill", act("run_skill", json!({ "name": "one", "save_to": "/saved" }))),
+        ("tool that runs a skill", tool("run_skill", json!({ "name": "one", "save_to": "/saved" }))),
         ("skill", server.post("/v1/skills/from-fields", &fields("false"))),
         ("edit", server.put("/v1/skills/one/files", &json!({ "path": "more", "content": "y" }))),
         ("file", server.form("POST /v1/files", &[], &[], ("x", b"y"))),

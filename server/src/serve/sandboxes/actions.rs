@@ -71,7 +71,8 @@ impl Known {
 
     /// Returns whether it may need disk space. Actions that free space must work for a tenant without any.
     pub(crate) fn may_store(self) -> bool {
-        self.takes_turns() && !self.frees()
+        // A skill runs in a sandbox of its own, and its files can be kept in this one or in a session.
+        (self.takes_turns() || self.permission() == Permission::RunSkills) && !self.frees()
     }
 
     /// Returns whether it changes something and stores nothing.
