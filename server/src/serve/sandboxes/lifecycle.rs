@@ -211,6 +211,14 @@ pub(super) fn in_part(error: runtime::Error) -> Problem {
     }
 }
 
+// As for exports and copies: a key with a view decides over what it sees, not over the whole sandbox (T-POL-08).
+fn require_whole(caller: &Caller, what: &str) -> Result<(), Problem> {
+    if caller.view.is_some() {
+        return Err(Problem::forbidden(format!("cannot {what}: this view does not include the whole sandbox")));
+    }
+    Ok(())
+}
+
 /// Returns a tenant's sandbox of a name, made if it is missing. Makes files: only on a thread that may wait.
 pub(crate) fn named(app: &App, caller: &Caller, name: &str) -> Result<SandboxRow, Problem> {
     let find = || app.catalog().sandboxes(&caller.tenant, Some(name), (i64::MIN, ""), 1).map(|rows| rows.into_iter().next());
@@ -313,6 +321,7 @@ pub(super) async fn change(
     let expires_at = change.ttl_seconds.map(end_of).transpose()?;
     app.blocking(move |app| {
         let row = Opened::row(app, &caller, names.get("id"))?;
+        require_whole(&caller, "change the sandbox")?;
         let name = change.name.as_ref().map(Option::as_deref);
         match app.catalog().change_sandbox(&row.tenant, &row.id, name, expires_at)? {
             Ok(()) => {}
@@ -359,7 +368,9 @@ pub(super) async fn fork(
 
 /// `DELETE /v1/sandboxes/{id}`.
 pub(super) async fn delete(State(app): State<App>, caller: Caller, names: Names) -> Result<StatusCode, Problem> {
-    let row = Opened::row(&app, &caller, names.get("id"))?;
+    let asking = caller.clone();
+    let row = app.blocking(move |app| Opened::row(app, &asking, names.get("id"))).await?;
+    require_whole(&caller, "delete the sandbox")?;
     if !remove(&app, row).await? {
         return Err(Problem::not_found("sandbox"));
     }
