@@ -285,7 +285,8 @@ fn operation(route: &Route) -> Value {
         let schema = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
         responses.insert(status.to_string(), json!({ "description": reason, "content": { "application/json": schema } }));
     }
-    if needs_key && changes {
+    // A new key is in no stored response.
+    if needs_key && changes && route.operation != "createKey" {
         parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "required": false, "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
             "description": "The same key with the same request returns the first answer again, for a day." }));
     }
@@ -339,6 +340,18 @@ mod tests {
             let path = format!("/v1/sandboxes/{{id}}/actions/{}", action.name);
             let is_offered = action.permission != runtime::actions::Permission::HostFiles;
             assert_eq!(document["paths"][&path]["post"]["operationId"] == action.name, is_offered, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_change_but_a_new_key_can_have_an_idempotency_key() {
+        let document = document();
+        for (path, item) in document["paths"].as_object().unwrap().iter().filter(|(path, _)| path.starts_with("/v1/")) {
+            for (method, operation) in item.as_object().unwrap() {
+                let parameters = operation["parameters"].as_array().unwrap();
+                let has = parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key");
+                assert_eq!(has, method != "get" && operation["operationId"] != "createKey", "{method} {path}");
+            }
         }
     }
 
