@@ -9,6 +9,8 @@ mod keys;
 mod packages;
 mod skills;
 mod tar;
+#[cfg(feature = "mcp")]
+mod tenants;
 mod tls;
 mod versions;
 mod whole;
@@ -106,6 +108,8 @@ impl Remote<'_> {
             Verb::Watch(args) => whole::watch(self, args),
             #[cfg(feature = "mcp")]
             Verb::Keys(args) => keys::run(self, &args.verb),
+            #[cfg(feature = "mcp")]
+            Verb::Tenants(args) => tenants::run(self, &args.verb),
             // These only read: they run here, on a copy.
             Verb::Info(_)
             | Verb::Apply(_)

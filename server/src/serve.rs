@@ -23,6 +23,7 @@ mod requests;
 mod sandboxes;
 mod shares;
 mod skillbox;
+mod tenants;
 mod traces;
 
 use std::net::SocketAddr;
@@ -42,7 +43,7 @@ use catalog::{Catalog, NewKey};
 use problem::Problem;
 use requests::Door;
 
-pub use catalog::{KeyRow, Role};
+pub use catalog::{KeyRow, Quota, Role, TenantRow};
 pub use config::{Config, Log, SETTINGS, Setting};
 pub use traces::Collector;
 
@@ -103,6 +104,7 @@ fn router(door: Door) -> Router {
     let app = door.app.clone();
     let v1 = Router::new()
         .merge(operate::routes())
+        .merge(tenants::routes())
         .merge(skillbox::routes())
         .merge(sandboxes::routes())
         .layer(from_fn_with_state(app.clone(), idempotency::once))
@@ -193,5 +195,40 @@ impl Keys {
     /// Returns an error if the catalog cannot be changed.
     pub fn revoke(&self, id: &str) -> Result<bool, Error> {
         Ok(self.0.revoke_key(None, id)?)
+    }
+}
+
+/// The tenants of a data directory, for `sandlite tenants`. A server that runs on the same directory applies changes within a second.
+pub struct Tenants(Catalog);
+
+impl Tenants {
+    /// Opens the tenants of a data directory, created if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the directory cannot be used.
+    pub fn open(data: &Path) -> Result<Self, Error> {
+        Ok(Self(Keys::open(data)?.0))
+    }
+
+    /// Lists the tenants by name.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the catalog cannot be read.
+    pub fn list(&self) -> Result<Vec<TenantRow>, Error> {
+        Ok(self.0.tenants()?)
+    }
+
+    /// Changes limits of a tenant, by name, and returns all of its own; `None` is the server's limit again.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name of the tenant or a limit is invalid, or if the catalog cannot be changed.
+    pub fn set(&self, tenant: &str, limits: &[(String, Option<u64>)]) -> Result<Quota, Error> {
+        if !catalog::is_tenant(tenant) {
+            return Err(Error::Setting(format!("invalid tenant `{}`", runtime::actions::quoted(tenant))));
+        }
+        self.0.change_quota(tenant, limits)?.map_err(Error::Setting)
     }
 }

@@ -19,6 +19,7 @@ use super::metrics::Metrics;
 use super::problem::Problem;
 use super::sandboxes::Opened;
 use super::skillbox;
+use super::tenants::Known;
 use super::traces::Traces;
 use super::{Config, Error};
 
@@ -43,6 +44,7 @@ struct Inner {
     /// Set once, on the server's threads.
     traces: OnceLock<Traces>,
     rates: Rates,
+    limits: Known,
     secret: [u8; 32],
     opened: Opened,
     skillbox: skillbox::State,
@@ -79,7 +81,7 @@ impl App {
         let catalog = Catalog::open(&config.data)?;
         let secret = blake3::derive_key("sandlite 2026 addresses of artifacts", &catalog.secret()?);
         let admission = Admission::new(config.room());
-        let (rates, opened) = (Rates::new(config.requests_per_second), Opened::new(config.open_sandboxes));
+        let opened = Opened::new(config.open_sandboxes);
         Ok(Self(Arc::new(Inner {
             catalog,
             host,
@@ -87,7 +89,8 @@ impl App {
             admission,
             metrics: Metrics::default(),
             traces: OnceLock::new(),
-            rates,
+            rates: Rates::default(),
+            limits: Known::default(),
             secret,
             opened,
             skillbox: skillbox::State::default(),
@@ -130,6 +133,10 @@ impl App {
 
     pub(super) fn rates(&self) -> &Rates {
         &self.0.rates
+    }
+
+    pub(super) fn known_limits(&self) -> &Known {
+        &self.0.limits
     }
 
     /// Returns the sandboxes that are open.

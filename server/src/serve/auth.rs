@@ -164,32 +164,26 @@ fn admit(app: &App, request: &Request) -> Result<Caller, Problem> {
     {
         return Err(Problem { retry_after: Some(1), ..Problem::limited("too many connections at a time", 1) });
     }
-    app.rates().take(&key.tenant)?;
+    app.rates().take(&key.tenant, app.renew_limits(&key.tenant)?.requests_per_second)?;
     Ok(Caller { tenant: key.tenant, role: key.role, key: key.id, view: key.view })
 }
 
 /// How often each tenant may ask, with all its keys together: a bucket that fills by the second.
-pub(super) struct Rates {
-    per_second: f64,
-    buckets: Mutex<HashMap<String, (f64, Instant)>>,
-}
+#[derive(Default)]
+pub(super) struct Rates(Mutex<HashMap<String, (f64, Instant)>>);
 
 impl Rates {
-    pub(super) fn new(per_second: u32) -> Self {
-        Self { per_second: f64::from(per_second.max(1)), buckets: Mutex::default() }
-    }
-
-    fn take(&self, tenant: &str) -> Result<(), Problem> {
-        let now = Instant::now();
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take(&self, tenant: &str, per_second: u32) -> Result<(), Problem> {
+        let (now, most) = (Instant::now(), f64::from(per_second.max(1)));
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MOST_RATES {
             buckets.retain(|_, (_, at)| now.duration_since(*at) < Duration::from_secs(60));
         }
-        let (left, at) = buckets.entry(tenant.to_owned()).or_insert((self.per_second, now));
-        *left = (*left + now.duration_since(*at).as_secs_f64() * self.per_second).min(self.per_second);
+        let (left, at) = buckets.entry(tenant.to_owned()).or_insert((most, now));
+        *left = (*left + now.duration_since(*at).as_secs_f64() * most).min(most);
         *at = now;
         if *left < 1.0 {
-            return Err(Problem::limited(format!("more than {} requests of this tenant in a second", self.per_second), 1));
+            return Err(Problem::limited(format!("more than {most} requests of this tenant in a second"), 1));
         }
         *left -= 1.0;
         Ok(())
@@ -202,11 +196,11 @@ mod tests {
 
     #[test]
     fn a_tenant_that_asks_too_often_is_refused_and_others_are_not() {
-        let rates = Rates::new(3);
-        assert!((0..3).all(|_| rates.take("a").is_ok()));
-        let refused = rates.take("a").unwrap_err();
+        let rates = Rates::default();
+        assert!((0..3).all(|_| rates.take("a", 3).is_ok()));
+        let refused = rates.take("a", 3).unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (429, Some(1)));
-        assert!(rates.take("b").is_ok());
+        assert!(rates.take("b", 3).is_ok());
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod sandboxes;
 mod schema;
 mod sessions;
 mod spent;
+mod tenants;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +31,8 @@ pub use keys::{KeyRow, Role};
 pub(crate) use retention::Kept;
 pub(crate) use sandboxes::{SandboxRow, Taken};
 pub(crate) use spent::HOUR;
+pub(crate) use tenants::is_tenant;
+pub use tenants::{Quota, TenantRow};
 
 use super::clock::now;
 use crate::http::random_hex;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::input::{self, Names};
 use super::opened::{self, Opened, file};
+use super::quota::too_many_sandboxes;
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{SandboxRow, Taken, new_id};
@@ -113,11 +114,12 @@ pub(super) fn add(
 ) -> Result<(), Problem> {
     app.require_room(&row.tenant, 0)?;
     let path = file(app, &row.tenant, &row.id)?;
+    let most = app.allowed(&row.tenant)?.sandboxes;
     // The file before the row: a row without a file would be an empty sandbox, a file without a row is swept.
-    let made = make(&path).map(drop).and_then(|()| match app.catalog().add_sandbox(row, app.config().sandboxes_of_tenant)? {
+    let made = make(&path).map(drop).and_then(|()| match app.catalog().add_sandbox(row, most)? {
         Ok(()) => Ok(()),
         Err(Taken::Name) => Err(Problem::conflict("the tenant has a sandbox of this name")),
-        Err(Taken::Quota) => Err(app.too_many_sandboxes()),
+        Err(Taken::Quota) => Err(too_many_sandboxes(most)),
         Err(Taken::Missing) => Err(Problem::not_found("sandbox")),
     });
     if made.is_err() {
