@@ -102,6 +102,9 @@ pub(crate) struct CreateKey {
     /// Read the key from standard input instead of generating one
     #[arg(long)]
     pub(crate) from_stdin: bool,
+    /// Let requests with this key act for the tenant named in X-Tenant-ID
+    #[arg(long)]
+    pub(crate) service: bool,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use runtime::Host;
 use serde_json::{Value, json};
-use server::{Config, Keys, Reports, Tenants};
+use server::{Config, Keys, NewKey, Reports, Tenants};
 
 use crate::args::{self, Chosen, CreateKey, Global, KeysVerb, Serve, TenantsVerb};
 use crate::exit::Code;
@@ -129,7 +129,9 @@ pub(crate) fn keys(args: &args::Keys, printer: &Printer) -> anyhow::Result<Code>
                     (None, Some(at)) => format!("{used}, expires {at}"),
                     (None, None) => used,
                 };
-                let line = format!("{}  {}…  {:<12} {:<10} {}  {state}", row.id, row.prefix, row.tenant, row.role, row.name);
+                let service = if row.service { ", acts for other tenants" } else { "" };
+                let line =
+                    format!("{}  {}…  {:<12} {:<10} {}  {state}{service}", row.id, row.prefix, row.tenant, row.role, row.name);
                 printer.line(&printer.foreign(line.trim_end()));
             }
             Ok(Code::Success)
@@ -192,9 +194,15 @@ fn create(args: &CreateKey, printer: &Printer) -> anyhow::Result<Code> {
     } else {
         None
     };
-    let view = args.view.as_ref().map(ToString::to_string);
-    let keys = Keys::open(&data(args.data.as_ref())?)?;
-    let (key, id) = keys.create(&args.tenant, args.role, view, &args.name, args.expires, given.as_deref())?;
+    let new = NewKey {
+        tenant: args.tenant.clone(),
+        role: args.role,
+        view: args.view.as_ref().map(ToString::to_string),
+        name: args.name.clone(),
+        lifetime: args.expires,
+        is_service: args.service,
+    };
+    let (key, id) = Keys::open(&data(args.data.as_ref())?)?.create(&new, given.as_deref())?;
     if printer.is_json() {
         printer.json(&json!({ "id": id, "key": key, "tenant": args.tenant, "role": args.role }));
     } else {

@@ -39,11 +39,11 @@ use crate::Error;
 use crate::http::Hosts;
 use crate::listener::{Listener, Places, Times, stop_requested, threads};
 use app::App;
-use catalog::{Catalog, NewKey};
+use catalog::Catalog;
 use problem::Problem;
 use requests::Door;
 
-pub use catalog::{KeyRow, Quota, Role, TenantRow};
+pub use catalog::{KeyRow, NewKey, Quota, Role, TenantRow};
 pub use config::{Config, Log, SETTINGS, Setting};
 pub use traces::Collector;
 
@@ -128,8 +128,14 @@ fn router(door: Door) -> Router {
 
 // The first key of a new data directory: the one that was given, or a new one if there is no other.
 fn first_key(app: &App) -> Result<Option<String>, Error> {
-    let new =
-        NewKey { tenant: DEFAULT_TENANT.to_owned(), role: Role::Admin, view: None, name: "first".to_owned(), lifetime: None };
+    let new = NewKey {
+        tenant: DEFAULT_TENANT.to_owned(),
+        role: Role::Admin,
+        view: None,
+        name: "first".to_owned(),
+        lifetime: None,
+        is_service: false,
+    };
     match &app.config().first_key {
         Some(given) => {
             // A key that was revoked stays revoked.
@@ -162,21 +168,12 @@ impl Keys {
     /// # Errors
     ///
     /// Returns an error if the view is invalid or the catalog cannot be changed.
-    pub fn create(
-        &self,
-        tenant: &str,
-        role: Role,
-        view: Option<String>,
-        name: &str,
-        lifetime: Option<Duration>,
-        given: Option<&str>,
-    ) -> Result<(String, String), Error> {
-        if let Some(view) = &view {
+    pub fn create(&self, new: &NewKey, given: Option<&str>) -> Result<(String, String), Error> {
+        if let Some(view) = &new.view {
             let checked = sandboxes::check_view(Sandbox::builder(), view);
             checked.map_err(|error| Error::Setting(format!("the view of the key: {error}")))?;
         }
-        let new = NewKey { tenant: tenant.to_owned(), role, view, name: name.to_owned(), lifetime };
-        Ok(self.0.create_key(&new, given)?)
+        Ok(self.0.create_key(new, given)?)
     }
 
     /// Lists the keys, oldest first.

@@ -174,6 +174,15 @@ impl App {
         tokio::task::spawn_blocking(move || work(&app)).await.unwrap_or_else(|_| Err(aborted()))
     }
 
+    /// Looks up rows by their keys: here, which takes microseconds, or on a separate thread if somebody else reads for longer. A server has few
+    /// threads for its connections, and none of them waits.
+    pub(crate) async fn look_up<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        if self.catalog().is_busy() { self.blocking(work).await } else { work(self) }
+    }
+
     /// Runs a function in its tenant's turn, on a separate thread. The cancel is killed when the request is dropped or the server stops.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

@@ -132,7 +132,7 @@ async fn create_key(
         }
         (own, asked) => asked.or(own),
     };
-    let new = NewKey { tenant: caller.tenant, role, view, name: body.name, lifetime };
+    let new = NewKey { tenant: caller.tenant, role, view, name: body.name, lifetime, is_service: false };
     let made = app.blocking(move |app| {
         if let Some(view) = &new.view {
             let checked = check_view(Sandbox::builder().host(app.host()), view);

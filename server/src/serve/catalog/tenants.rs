@@ -173,7 +173,9 @@ mod tests {
         let catalog = Catalog::new(Connection::open_in_memory().unwrap()).unwrap();
         for tenant in ["new", "used", "new"] {
             let (tenant, name) = (tenant.to_owned(), String::new());
-            catalog.create_key(&NewKey { tenant, role: Role::Consumer, view: None, name, lifetime: None }, None).unwrap();
+            catalog
+                .create_key(&NewKey { tenant, role: Role::Consumer, view: None, name, lifetime: None, is_service: false }, None)
+                .unwrap();
         }
         catalog.tenant_directory("used").unwrap();
         let listed = catalog.tenants().unwrap();
