@@ -137,7 +137,7 @@ pub(super) async fn read(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let query: Look = input::query(&uri)?;
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let path = path_of(&names);
     let file = path.clone();
     let tenant = row.tenant.clone();
@@ -348,7 +348,7 @@ pub(super) async fn write(
 ) -> Result<Response, Problem> {
     let expected = expected(&headers)?;
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let content = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
     let turn = slot.turn().await?;
     let asking = caller.clone();
@@ -398,7 +398,7 @@ pub(super) async fn delete(
     let removal: Removal = input::query(&uri)?;
     let expected = expected(&headers)?;
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let turn = slot.turn().await?;
     app.run(&caller.clone(), Cancel::default(), move |app| {
         let _turn = turn;

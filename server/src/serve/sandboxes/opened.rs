@@ -326,6 +326,14 @@ impl Drop for Noted {
     }
 }
 
+impl App {
+    /// Returns a caller's sandbox and its slot, without holding up other requests while the catalog is busy.
+    pub(crate) async fn find_sandbox(&self, caller: &Caller, id: &str) -> Result<(SandboxRow, Arc<Slot>), Problem> {
+        let (caller, id) = (caller.clone(), id.to_owned());
+        self.look_up(move |app| app.opened().find(app, &caller, &id)).await
+    }
+}
+
 /// Returns the file of a sandbox: its name is the random id alone.
 pub(super) fn file(app: &App, tenant: &str, id: &str) -> Result<PathBuf, Problem> {
     Ok(app.tenant(tenant)?.directory("sandboxes")?.join(format!("{id}.db")))

@@ -29,7 +29,7 @@ struct At {
 pub(super) async fn pack(State(app): State<App>, caller: Caller, names: Names, uri: Uri) -> Result<Response, Problem> {
     let query: At = input::query(&uri)?;
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let download = Download::begin(&app, &row.tenant)?;
     let top = path.clone();
     let (file, length) = app
@@ -90,7 +90,7 @@ pub(super) async fn unpack(
     body: Body,
 ) -> Result<Response, Problem> {
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let archive = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
     let turn = slot.turn().await?;
     let asking = caller.clone();
