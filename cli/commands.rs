@@ -8,7 +8,7 @@ mod completions;
 mod doctor;
 mod export;
 mod fork;
-mod fs;
+pub(crate) mod fs;
 mod git;
 mod guests;
 pub(crate) mod history;

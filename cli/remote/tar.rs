@@ -65,6 +65,16 @@ impl Tree {
         Ok(Self { entries: vec![(name.to_owned(), file(place)?)], omitted: Vec::new() })
     }
 
+    /// Returns how many files, directories and links it has.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let count = |is_it: fn(&Kind) -> bool| self.entries.iter().filter(|(_, kind)| is_it(kind)).count();
+        (
+            count(|kind| matches!(kind, Kind::File { .. })),
+            count(|kind| matches!(kind, Kind::Directory)),
+            count(|kind| matches!(kind, Kind::Link(_))),
+        )
+    }
+
     /// Returns its files if there is nothing else: no link, no program, no empty directory, and at most this many bytes.
     pub(super) fn plain(self, most: usize) -> Result<Vec<(String, Vec<u8>)>, Self> {
         if self.entries.is_empty() || !self.is_plain() || self.bytes() > most {
@@ -87,7 +97,8 @@ impl Tree {
         })
     }
 
-    fn bytes(&self) -> usize {
+    /// Returns the bytes of its files.
+    pub(super) fn bytes(&self) -> usize {
         let lengths = self.entries.iter().map(|(_, kind)| match kind {
             Kind::File { content, .. } => content.len(),
             _ => 0,
