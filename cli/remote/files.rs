@@ -212,7 +212,6 @@ fn put(remote: &Remote<'_>, host: &Path, to: Option<&str>) -> anyhow::Result<Cod
         }
     }
     if metadata.is_dir() {
-        let (files, directories, symlinks) = (files as u64, directories as u64, symlinks as u64);
         let copied = TreeCopy { files, directories, symlinks, bytes, skipped: Vec::new() };
         tree_done("put", &shown, &target, &copied, remote.printer);
     } else {

@@ -66,13 +66,16 @@ impl Tree {
     }
 
     /// Returns how many files, directories and links it has.
-    pub(super) fn counts(&self) -> (usize, usize, usize) {
-        let count = |is_it: fn(&Kind) -> bool| self.entries.iter().filter(|(_, kind)| is_it(kind)).count();
-        (
-            count(|kind| matches!(kind, Kind::File { .. })),
-            count(|kind| matches!(kind, Kind::Directory)),
-            count(|kind| matches!(kind, Kind::Link(_))),
-        )
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
+        let (mut files, mut directories, mut links) = (0, 0, 0);
+        for (_, kind) in &self.entries {
+            match kind {
+                Kind::File { .. } => files += 1,
+                Kind::Directory => directories += 1,
+                Kind::Link(_) => links += 1,
+            }
+        }
+        (files, directories, links)
     }
 
     /// Returns its files if there is nothing else: no link, no program, no empty directory, and at most this many bytes.

@@ -106,9 +106,11 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
         let limits = Overrides { wall: Some(WallTime(wall)), ..Overrides::default() };
         let command = Command::bash(asked.command).cwd(workdir).cancelled_by(cancel.clone()).limits(limits);
         let output = sandbox.run(command);
-        // Before anything else: a command whose changes cannot be stored has used its fuel.
         let fuel = output.as_ref().map_or(0, |output| output.usage.fuel).max(cancel.fuel_used());
-        app.catalog().spend(&tenant, fuel)?;
+        if output.is_ok() || fuel > 0 {
+            // Before anything else: a command whose changes cannot be stored has used its fuel.
+            app.catalog().spend(&tenant, fuel)?;
+        }
         let output = output.map_err(|error| match Problem::from(error) {
             problem if problem.status == StatusCode::BAD_REQUEST => problem,
             problem => Problem { code: "execution_error", ..problem },
