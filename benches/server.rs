@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use runtime::{Host, Sandbox};
-use server::{Config, Keys, Log, Reports, Role};
+use server::{Config, Keys, Log, NewKey, Reports, Role};
 
 /// Commands of each client, where the command line does not say.
 const ROUNDS: usize = 200;
@@ -97,7 +97,15 @@ fn main() {
     config.sandboxes_of_tenant = 1_000_000;
     println!("{} cores, {} runs of a tenant at a time", config.sharing, config.concurrent_of_tenant);
     let keys = Keys::open(&config.data).expect("the catalog opens");
-    let key = |tenant: &str| keys.create(tenant, Role::Admin, None, "bench", None, None).expect("a key is made").0;
+    let new = |tenant: &str| NewKey {
+        tenant: tenant.to_owned(),
+        role: Role::Admin,
+        view: None,
+        name: "bench".to_owned(),
+        lifetime: None,
+        is_service: false,
+    };
+    let key = |tenant: &str| keys.create(&new(tenant), None).expect("a key is made").0;
     let (first, second) = (key("first"), key("second"));
     let (sender, ready) = mpsc::channel();
     let reports = Reports {

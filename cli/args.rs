@@ -28,7 +28,7 @@ pub(crate) use policy::{GivenPolicy, PolicyArgs, PolicyVerb, View, Watch};
 pub(crate) use remote::Server;
 pub(crate) use run::{Bash, Python, PythonKind, RunOptions};
 #[cfg(feature = "mcp")]
-pub(crate) use serve::{CreateKey, Keys, KeysVerb, Serve};
+pub(crate) use serve::{CreateKey, Keys, KeysVerb, Serve, Tenants, TenantsVerb};
 pub(crate) use skill::{NewLanguage, PushOptions, Skill, SkillAdd, SkillPush, SkillRun, SkillVerb};
 pub(crate) use versions::{Apply, Bisect, Blame, Changes, Checkpoint, Diff, Log, Prune, Replay, Restore, Show, Undo, Update};
 pub(crate) use wasm::Wasm;
@@ -204,6 +204,9 @@ pub(crate) enum Verb {
     /// Create, list and revoke the API keys of a server
     #[cfg(feature = "mcp")]
     Keys(Keys),
+    /// List the tenants of a server and set their limits
+    #[cfg(feature = "mcp")]
+    Tenants(Tenants),
     /// List and manage guest modules
     Guests(Guests),
     /// Measure the overhead of the presets on this machine

@@ -8,7 +8,7 @@ mod completions;
 mod doctor;
 mod export;
 mod fork;
-mod fs;
+pub(crate) mod fs;
 mod git;
 mod guests;
 pub(crate) mod history;
@@ -47,6 +47,8 @@ use crate::printer::{Hinted, Printer};
 
 pub(crate) use fs::usage;
 pub(crate) use pip::wheels;
+#[cfg(feature = "mcp")]
+pub(crate) use serve::tenant_line;
 
 /// The default sandbox file.
 const DEFAULT_DATABASE: &str = "sandlite.db";
@@ -104,6 +106,8 @@ pub(crate) fn local(global: &Global, verb: &Verb, printer: &Printer) -> anyhow::
         Verb::Serve(serve) => serve::run(global, serve, printer),
         #[cfg(feature = "mcp")]
         Verb::Keys(keys) => serve::keys(keys, printer),
+        #[cfg(feature = "mcp")]
+        Verb::Tenants(tenants) => serve::tenants(tenants, printer),
         Verb::Guests(guests) => guests::run(guests, printer),
         Verb::Bench(bench) => bench::run(bench, printer),
         Verb::Doctor => doctor::run(global, printer),

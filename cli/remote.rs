@@ -9,6 +9,8 @@ mod keys;
 mod packages;
 mod skills;
 mod tar;
+#[cfg(feature = "mcp")]
+mod tenants;
 mod tls;
 mod versions;
 mod whole;
@@ -18,6 +20,7 @@ use std::io::IsTerminal as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use base64::Engine as _;
@@ -30,8 +33,9 @@ use crate::args::{
     Bash, Changes, Git, GitVerb, Global, History, HistoryVerb, Kv, KvVerb, PolicyArgs, PolicyVerb, Python, RunOptions, Server,
     Verb,
 };
+use crate::commands::history;
 use crate::exit::{Code, SIGPIPE};
-use crate::printer::{Hinted, Printer};
+use crate::printer::{Colour, Hinted, Printer};
 use http::{Http, Refused, escaped};
 
 /// Most rows of a page of the history.
@@ -56,6 +60,11 @@ pub(crate) fn run(server: &Server, global: &Global, verb: &Verb, printer: &Print
     remote.run(global, verb).or_else(|error| match error.downcast_ref::<Refused>() {
         // A missing resource, or a conflicting change, is a negative result.
         Some(Refused { status: 404 | 409 | 412, .. }) => {
+            printer.error(&error);
+            Ok(Code::Failure)
+        }
+        // For a file every error of these verbs is one.
+        Some(Refused { status: 400 | 413 | 416 | 422, .. }) if matches!(verb, Verb::Fs(_)) && global.at.is_none() => {
             printer.error(&error);
             Ok(Code::Failure)
         }
@@ -93,6 +102,7 @@ impl Remote<'_> {
             Verb::Bash(args) => self.bash(args),
             Verb::Python(args) => self.python(args),
             Verb::Fs(args) => files::run(self, global, &args.verb),
+            Verb::Compact => self.compact(),
             Verb::Kv(args) => self.kv(args),
             Verb::Skill(_) | Verb::Pip(_) | Verb::Export(_) | Verb::Import(_) | Verb::Watch(_) if self.at.is_some() => {
                 Err(no_version())
@@ -106,6 +116,8 @@ impl Remote<'_> {
             Verb::Watch(args) => whole::watch(self, args),
             #[cfg(feature = "mcp")]
             Verb::Keys(args) => keys::run(self, &args.verb),
+            #[cfg(feature = "mcp")]
+            Verb::Tenants(args) => tenants::run(self, &args.verb),
             // These only read: they run here, on a copy.
             Verb::Info(_)
             | Verb::Apply(_)
@@ -273,12 +285,18 @@ impl Remote<'_> {
         code.context("the server ended the stream before the command")
     }
 
+    fn compact(&self) -> anyhow::Result<Code> {
+        let done = self.act("compact", &json!({}))?;
+        let size = |row: &Value, name: &str| crate::time::size(row[name].as_u64().unwrap_or(0));
+        self.lines(&done, &json!([done]), |row| format!("{} -> {}", size(row, "before_bytes"), size(row, "after_bytes")))
+    }
+
     fn kv(&self, args: &Kv) -> anyhow::Result<Code> {
         match &args.verb {
             KvVerb::Get { key } => {
                 let found = self.act("kv_get", &json!({ "key": key }))?;
                 if found["found"] != true {
-                    self.printer.error(&anyhow::anyhow!("unknown key `{key}`"));
+                    self.printer.error(&anyhow::anyhow!("key `{key}` does not exist"));
                     return Ok(Code::Failure);
                 }
                 let whole = json!([found["value"]]);
@@ -294,7 +312,7 @@ impl Remote<'_> {
                 let mut code = Code::Success;
                 for key in keys {
                     if self.act("kv_delete", &json!({ "key": key }))?["found"] != true {
-                        self.printer.error(&anyhow::anyhow!("unknown key `{key}`"));
+                        self.printer.error(&anyhow::anyhow!("key `{key}` does not exist"));
                         code = Code::Failure;
                     }
                 }
@@ -309,8 +327,14 @@ impl Remote<'_> {
 
     fn history(&self, global: &Global, verb: &Verb, args: &History) -> anyhow::Result<Code> {
         match &args.verb {
-            Some(HistoryVerb::Show { html: Some(_), .. }) => return whole::on_a_copy(self, global, verb),
-            Some(HistoryVerb::Show { run, .. }) => return self.perform("history", &json!({ "run": run })),
+            // An action returns less than a file has: a part of the output, and no usage.
+            Some(HistoryVerb::Show { run, html }) => {
+                return whole::on_a_copy(self, global, verb).or_else(|error| match error.downcast_ref::<Refused>() {
+                    // A key with a view gets no copy.
+                    Some(Refused { status: 403, .. }) if html.is_none() => self.perform("history", &json!({ "run": run })),
+                    _ => Err(error),
+                });
+            }
             None => {}
         }
         let (mut before, mut runs, mut notes) = (None::<i64>, Vec::new(), json!([]));
@@ -332,15 +356,27 @@ impl Remote<'_> {
             }
         }
         let code = if runs.is_empty() { Code::Failure } else { Code::Success };
-        self.lines(&json!({ "runs": runs, "notes": notes }), &json!(runs), |row| {
-            let end = [text(row, "limit"), text(row, "error")].into_iter().find(|end| !end.is_empty()).map(str::to_owned);
-            let end = end.or_else(|| row["exit_code"].as_i64().map(|code| format!("exit code {code}")));
-            let end = end.unwrap_or_else(|| text(row, "status").to_owned());
-            let command = text(row, "command").replace('\n', " ⏎ ");
-            format!("{:>6} {}: {command} [{end}]", row["run"].to_string(), text(row, "name"))
-        })?;
-        if runs.is_empty() && !self.printer.is_json() {
+        if self.printer.is_json() {
+            self.printer.json(&json!({ "runs": runs, "notes": notes }));
+            return Ok(code);
+        }
+        if runs.is_empty() {
             self.printer.line(if args.since.is_some() || args.grep.is_some() { "no matching runs" } else { "no runs yet" });
+            return Ok(code);
+        }
+        self.printer.line(&self.printer.paint(Colour::Bold, history::HEAD));
+        for row in &runs {
+            let took = Duration::from_millis(row["duration_ms"].as_u64().unwrap_or(0));
+            let row = history::Row {
+                id: row["run"].as_i64().unwrap_or(0),
+                exit_code: row["exit_code"].as_i64(),
+                status: text(row, "status"),
+                took: crate::time::span(took),
+                command: text(row, "command"),
+                limit: row["limit"].as_str(),
+                is_pruned: row["output_pruned"] == true,
+            };
+            self.printer.line(&row.line(self.printer));
         }
         Ok(code)
     }

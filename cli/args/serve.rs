@@ -1,4 +1,4 @@
-//! The words of `sandlite serve` and `sandlite keys`.
+//! The words of `sandlite serve`, `sandlite keys` and `sandlite tenants`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -102,6 +102,57 @@ pub(crate) struct CreateKey {
     /// Read the key from standard input instead of generating one
     #[arg(long)]
     pub(crate) from_stdin: bool,
+    /// Let requests with this key act for the tenant named in X-Tenant-ID
+    #[arg(long)]
+    pub(crate) service: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sandlite tenants set acme --data ./data bytes=10GB requests-per-second=50
+  sandlite tenants set acme --data ./data bytes=default
+  sandlite tenants list --data ./data")]
+pub(crate) struct Tenants {
+    #[command(subcommand)]
+    pub(crate) verb: TenantsVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TenantsVerb {
+    /// List the tenants with the limits of their own
+    List {
+        /// Data directory of the server [default: $SANDLITE_DATA]
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+    /// Set limits of a tenant, in place of those of the server
+    Set(SetTenant),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetTenant {
+    /// Data directory of the server [default: $SANDLITE_DATA]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Name of the tenant
+    #[arg(value_name = "TENANT", value_parser = tenant)]
+    pub(crate) tenant: String,
+    /// Limits by name, such as bytes=10GB or bytes=default
+    #[arg(value_name = "LIMIT=VALUE", required = true, value_parser = limit)]
+    pub(crate) limits: Vec<(String, Option<u64>)>,
+}
+
+fn limit(text: &str) -> Result<(String, Option<u64>), String> {
+    let (name, value) = text.split_once('=').ok_or("expected LIMIT=VALUE")?;
+    let name = name.replace('-', "_");
+    let value = match value {
+        "default" => None,
+        size if name == "bytes" => Some(size.parse::<runtime::ByteSize>().map_err(|error| error.to_string())?.0),
+        number => Some(number.parse().map_err(|_| "expected a number or `default`".to_owned())?),
+    };
+    server::Quota::default().set(&name, value)?;
+    Ok((name, value))
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -3,7 +3,8 @@
 mod copy;
 mod look;
 
-pub(crate) use look::usage;
+pub(crate) use copy::{done, get, tree_done};
+pub(crate) use look::{Entry, fact, letters, usage};
 
 use runtime::{HOME, Sandbox, absolute};
 

@@ -41,7 +41,7 @@ fn list(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Co
     let mut is_empty = true;
     each_run(&sandbox, &filter, |run| {
         if std::mem::take(&mut is_empty) {
-            printer.line(&printer.paint(Colour::Bold, "  run  exit      time  command"));
+            printer.line(&printer.paint(Colour::Bold, HEAD));
         }
         printer.line(&line(run, printer));
         Ok(())
@@ -54,6 +54,8 @@ fn list(global: &Global, args: &History, printer: &Printer) -> anyhow::Result<Co
     Ok(Code::Success)
 }
 
+/// The names of the columns.
+pub(crate) const HEAD: &str = "  run  exit      time  command";
 /// Number of runs in memory at once.
 const STEP: usize = 16;
 
@@ -81,23 +83,46 @@ pub(crate) fn each_run(
 
 /// Formats a run as one line.
 pub(crate) fn line(run: &Run, printer: &Printer) -> String {
-    let (exit, colour) = match run.exit_code {
-        Some(0) => ("0".to_owned(), Colour::Green),
-        Some(code) => (code.to_string(), Colour::Red),
-        None if run.status == "success" => ("-".to_owned(), Colour::Dim),
-        None => (run.status.to_owned(), Colour::Yellow),
+    let row = Row {
+        id: run.id,
+        exit_code: run.exit_code.map(i64::from),
+        status: run.status,
+        took: duration(run),
+        command: &run.command,
+        limit: run.limit.as_deref(),
+        is_pruned: run.output_pruned,
     };
-    let exit = printer.paint(colour, format!("{exit:>4}"));
-    let first = run.command.lines().next().unwrap_or_default();
-    let more = if run.command.lines().nth(1).is_some() { " …" } else { "" };
-    let limit = run
-        .limit
-        .as_ref()
-        .map(|limit| printer.paint(Colour::Yellow, format!("   [{}]", printer.foreign(limit))))
-        .unwrap_or_default();
-    let pruned = if run.output_pruned { printer.paint(Colour::Dim, "   [output pruned]") } else { String::new() };
-    let id = run.id;
-    format!("{id:>5}  {exit}  {:>8}  {}{more}{limit}{pruned}", duration(run), printer.foreign(first))
+    row.line(printer)
+}
+
+/// What a line shows of a run.
+pub(crate) struct Row<'a> {
+    pub(crate) id: i64,
+    pub(crate) exit_code: Option<i64>,
+    pub(crate) status: &'a str,
+    pub(crate) took: String,
+    pub(crate) command: &'a str,
+    pub(crate) limit: Option<&'a str>,
+    pub(crate) is_pruned: bool,
+}
+
+impl Row<'_> {
+    /// Formats it as one line.
+    pub(crate) fn line(&self, printer: &Printer) -> String {
+        let (exit, colour) = match self.exit_code {
+            Some(0) => ("0".to_owned(), Colour::Green),
+            Some(code) => (code.to_string(), Colour::Red),
+            None if self.status == "success" => ("-".to_owned(), Colour::Dim),
+            None => (self.status.to_owned(), Colour::Yellow),
+        };
+        let exit = printer.paint(colour, format!("{exit:>4}"));
+        let first = self.command.lines().next().unwrap_or_default();
+        let more = if self.command.lines().nth(1).is_some() { " …" } else { "" };
+        let limit = self.limit.map(|limit| printer.paint(Colour::Yellow, format!("   [{}]", printer.foreign(limit))));
+        let limit = limit.unwrap_or_default();
+        let pruned = if self.is_pruned { printer.paint(Colour::Dim, "   [output pruned]") } else { String::new() };
+        format!("{:>5}  {exit}  {:>8}  {}{more}{limit}{pruned}", self.id, self.took, printer.foreign(first))
+    }
 }
 
 /// Describes the missing part of a run's output.

@@ -1,13 +1,13 @@
-//! `sandlite serve` and `sandlite keys`: the server and its API keys.
+//! `sandlite serve`, `sandlite keys` and `sandlite tenants`: the server, its API keys and its tenants.
 
 use std::io::Read as _;
 use std::path::PathBuf;
 
 use runtime::Host;
-use serde_json::json;
-use server::{Config, Keys, Reports};
+use serde_json::{Value, json};
+use server::{Config, Keys, NewKey, Reports, Tenants};
 
-use crate::args::{self, Chosen, CreateKey, Global, KeysVerb, Serve};
+use crate::args::{self, Chosen, CreateKey, Global, KeysVerb, Serve, TenantsVerb};
 use crate::exit::Code;
 use crate::printer::{Hinted, Printer};
 
@@ -129,7 +129,9 @@ pub(crate) fn keys(args: &args::Keys, printer: &Printer) -> anyhow::Result<Code>
                     (None, Some(at)) => format!("{used}, expires {at}"),
                     (None, None) => used,
                 };
-                let line = format!("{}  {}…  {:<12} {:<10} {}  {state}", row.id, row.prefix, row.tenant, row.role, row.name);
+                let service = if row.service { ", acts for other tenants" } else { "" };
+                let line =
+                    format!("{}  {}…  {:<12} {:<10} {}  {state}{service}", row.id, row.prefix, row.tenant, row.role, row.name);
                 printer.line(&printer.foreign(line.trim_end()));
             }
             Ok(Code::Success)
@@ -144,6 +146,37 @@ pub(crate) fn keys(args: &args::Keys, printer: &Printer) -> anyhow::Result<Code>
             Ok(Code::Success)
         }
     }
+}
+
+pub(crate) fn tenants(args: &args::Tenants, printer: &Printer) -> anyhow::Result<Code> {
+    let shown = |whole: &Value, rows: Vec<Value>| {
+        if printer.is_json() {
+            printer.json(whole);
+        } else {
+            rows.iter().for_each(|row| printer.line(&printer.foreign(&tenant_line(row))));
+        }
+        Ok(Code::Success)
+    };
+    match &args.verb {
+        TenantsVerb::List { data } => {
+            let rows = Tenants::open(&self::data(data.as_ref())?)?.list()?;
+            let rows: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
+            shown(&json!(rows), rows)
+        }
+        TenantsVerb::Set(set) => {
+            let limits = Tenants::open(&data(set.data.as_ref())?)?.set(&set.tenant, &set.limits)?;
+            let row = json!({ "name": set.tenant, "limits": limits });
+            shown(&row.clone(), vec![row])
+        }
+    }
+}
+
+/// Formats a tenant with the limits of its own as a line.
+pub(crate) fn tenant_line(row: &Value) -> String {
+    let limits = row["limits"].as_object().into_iter().flatten();
+    let limits: Vec<String> = limits.map(|(name, limit)| format!("{}={limit}", name.replace('_', "-"))).collect();
+    let limits = if limits.is_empty() { "default".to_owned() } else { limits.join(" ") };
+    format!("{:<16} {limits}", row["name"].as_str().unwrap_or_default())
 }
 
 fn create(args: &CreateKey, printer: &Printer) -> anyhow::Result<Code> {
@@ -161,9 +194,15 @@ fn create(args: &CreateKey, printer: &Printer) -> anyhow::Result<Code> {
     } else {
         None
     };
-    let view = args.view.as_ref().map(ToString::to_string);
-    let keys = Keys::open(&data(args.data.as_ref())?)?;
-    let (key, id) = keys.create(&args.tenant, args.role, view, &args.name, args.expires, given.as_deref())?;
+    let new = NewKey {
+        tenant: args.tenant.clone(),
+        role: args.role,
+        view: args.view.as_ref().map(ToString::to_string),
+        name: args.name.clone(),
+        lifetime: args.expires,
+        is_service: args.service,
+    };
+    let (key, id) = Keys::open(&data(args.data.as_ref())?)?.create(&new, given.as_deref())?;
     if printer.is_json() {
         printer.json(&json!({ "id": id, "key": key, "tenant": args.tenant, "role": args.role }));
     } else {

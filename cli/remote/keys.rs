@@ -11,9 +11,9 @@ use crate::printer::Hinted;
 pub(super) fn run(remote: &Remote<'_>, verb: &KeysVerb) -> anyhow::Result<Code> {
     match verb {
         KeysVerb::Create(create) => {
-            if create.from_stdin || create.tenant != "default" {
+            if create.from_stdin || create.service || create.tenant != "default" {
                 let hint = "on the server's machine: `sandlite keys create --data DIR`";
-                return Err(Hinted::error("`--tenant` and `--from-stdin` do not work on a server", hint));
+                return Err(Hinted::error("`--tenant`, `--service` and `--from-stdin` do not work on a server", hint));
             }
             let expires = create.expires.map(skills::format_duration);
             let body = json!({ "role": create.role, "name": create.name, "view": create.view.as_ref().map(ToString::to_string), "expires": expires });

@@ -65,6 +65,19 @@ impl Tree {
         Ok(Self { entries: vec![(name.to_owned(), file(place)?)], omitted: Vec::new() })
     }
 
+    /// Returns how many files, directories and links it has.
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
+        let (mut files, mut directories, mut links) = (0, 0, 0);
+        for (_, kind) in &self.entries {
+            match kind {
+                Kind::File { .. } => files += 1,
+                Kind::Directory => directories += 1,
+                Kind::Link(_) => links += 1,
+            }
+        }
+        (files, directories, links)
+    }
+
     /// Returns its files if there is nothing else: no link, no program, no empty directory, and at most this many bytes.
     pub(super) fn plain(self, most: usize) -> Result<Vec<(String, Vec<u8>)>, Self> {
         if self.entries.is_empty() || !self.is_plain() || self.bytes() > most {
@@ -87,7 +100,8 @@ impl Tree {
         })
     }
 
-    fn bytes(&self) -> usize {
+    /// Returns the bytes of its files.
+    pub(super) fn bytes(&self) -> usize {
         let lengths = self.entries.iter().map(|(_, kind)| match kind {
             Kind::File { content, .. } => content.len(),
             _ => 0,

@@ -38,7 +38,6 @@ pub(super) fn action(verb: &Verb) -> Option<(&'static str, Value)> {
             let bytes = args.keep_bytes.map(|bytes| bytes.0);
             ("prune_versions", json!({ "keep_versions": args.keep_runs, "keep_seconds": seconds, "keep_bytes": bytes }))
         }
-        Verb::Compact => ("compact", json!({})),
         _ => return None,
     })
 }

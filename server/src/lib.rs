@@ -38,4 +38,6 @@ pub use error::Error;
 pub use http::{Key, Listen, serve_http};
 pub use listener::Times;
 pub use mcp::{Service, Settings, serve_stdio};
-pub use serve::{Collector, Config, KeyRow, Keys, Log, Reports, Role, SETTINGS, Setting, serve};
+pub use serve::{
+    Collector, Config, KeyRow, Keys, Log, NewKey, Quota, Reports, Role, SETTINGS, Setting, TenantRow, Tenants, serve,
+};

@@ -23,6 +23,7 @@ mod requests;
 mod sandboxes;
 mod shares;
 mod skillbox;
+mod tenants;
 mod traces;
 
 use std::net::SocketAddr;
@@ -38,11 +39,11 @@ use crate::Error;
 use crate::http::Hosts;
 use crate::listener::{Listener, Places, Times, stop_requested, threads};
 use app::App;
-use catalog::{Catalog, NewKey};
+use catalog::Catalog;
 use problem::Problem;
 use requests::Door;
 
-pub use catalog::{KeyRow, Role};
+pub use catalog::{KeyRow, NewKey, Quota, Role, TenantRow};
 pub use config::{Config, Log, SETTINGS, Setting};
 pub use traces::Collector;
 
@@ -103,6 +104,7 @@ fn router(door: Door) -> Router {
     let app = door.app.clone();
     let v1 = Router::new()
         .merge(operate::routes())
+        .merge(tenants::routes())
         .merge(skillbox::routes())
         .merge(sandboxes::routes())
         .layer(from_fn_with_state(app.clone(), idempotency::once))
@@ -126,8 +128,14 @@ fn router(door: Door) -> Router {
 
 // The first key of a new data directory: the one that was given, or a new one if there is no other.
 fn first_key(app: &App) -> Result<Option<String>, Error> {
-    let new =
-        NewKey { tenant: DEFAULT_TENANT.to_owned(), role: Role::Admin, view: None, name: "first".to_owned(), lifetime: None };
+    let new = NewKey {
+        tenant: DEFAULT_TENANT.to_owned(),
+        role: Role::Admin,
+        view: None,
+        name: "first".to_owned(),
+        lifetime: None,
+        is_service: false,
+    };
     match &app.config().first_key {
         Some(given) => {
             // A key that was revoked stays revoked.
@@ -160,21 +168,12 @@ impl Keys {
     /// # Errors
     ///
     /// Returns an error if the view is invalid or the catalog cannot be changed.
-    pub fn create(
-        &self,
-        tenant: &str,
-        role: Role,
-        view: Option<String>,
-        name: &str,
-        lifetime: Option<Duration>,
-        given: Option<&str>,
-    ) -> Result<(String, String), Error> {
-        if let Some(view) = &view {
+    pub fn create(&self, new: &NewKey, given: Option<&str>) -> Result<(String, String), Error> {
+        if let Some(view) = &new.view {
             let checked = sandboxes::check_view(Sandbox::builder(), view);
             checked.map_err(|error| Error::Setting(format!("the view of the key: {error}")))?;
         }
-        let new = NewKey { tenant: tenant.to_owned(), role, view, name: name.to_owned(), lifetime };
-        Ok(self.0.create_key(&new, given)?)
+        Ok(self.0.create_key(new, given)?)
     }
 
     /// Lists the keys, oldest first.
@@ -193,5 +192,40 @@ impl Keys {
     /// Returns an error if the catalog cannot be changed.
     pub fn revoke(&self, id: &str) -> Result<bool, Error> {
         Ok(self.0.revoke_key(None, id)?)
+    }
+}
+
+/// The tenants of a data directory, for `sandlite tenants`. A server that runs on the same directory applies changes within a second.
+pub struct Tenants(Catalog);
+
+impl Tenants {
+    /// Opens the tenants of a data directory, created if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the directory cannot be used.
+    pub fn open(data: &Path) -> Result<Self, Error> {
+        Ok(Self(Keys::open(data)?.0))
+    }
+
+    /// Lists the tenants by name.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the catalog cannot be read.
+    pub fn list(&self) -> Result<Vec<TenantRow>, Error> {
+        Ok(self.0.tenants()?)
+    }
+
+    /// Changes limits of a tenant, by name, and returns all of its own; `None` is the server's limit again.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name of the tenant or a limit is invalid, or if the catalog cannot be changed.
+    pub fn set(&self, tenant: &str, limits: &[(String, Option<u64>)]) -> Result<Quota, Error> {
+        if !catalog::is_tenant(tenant) {
+            return Err(Error::Setting(format!("invalid tenant `{}`", runtime::actions::quoted(tenant))));
+        }
+        self.0.change_quota(tenant, limits)?.map_err(Error::Setting)
     }
 }

@@ -121,6 +121,11 @@ impl Server {
         (self.child, self.address) = (child, address);
     }
 
+    /// Runs the program beside the server, in the directory that has its data.
+    pub(crate) fn command(&self, args: &[&str]) -> std::process::Output {
+        sandlite(args, self.directory.path()).output().unwrap()
+    }
+
     /// A new key, made by another process while the server runs.
     pub(crate) fn key_of(&self, tenant: &str, role: &str) -> String {
         let args = ["keys", "create", "--data", "data", "--tenant", tenant, "--role", role];

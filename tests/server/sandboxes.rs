@@ -268,6 +268,15 @@ fn a_key_with_a_view_sees_what_its_labels_allow() {
     let over =
         server.send("POST /v1/sandboxes", Some(&bob), &headers, json!({ "base": id }).to_string().as_bytes()).expect(201).json();
     let over = over["id"].as_str().unwrap();
+    // Nor can it be renamed or removed, whatever the labels.
+    for key in [&ann, &bob] {
+        for (method, body) in [("PATCH", &b"{\"name\":\"mine\",\"ttl_seconds\":1}"[..]), ("DELETE", b"")] {
+            let refused = server.send(&format!("{method} /v1/sandboxes/{over}"), Some(key), &headers, body);
+            assert_eq!(refused.error(), (403, "forbidden".to_owned()), "{method}");
+        }
+    }
+    let row = server.get(&format!("/v1/sandboxes/{over}")).expect(200).json();
+    assert!(row["name"].is_null() && row["expires_at"].is_null(), "{row}");
     assert_eq!(server.send(&format!("GET /v1/sandboxes/{over}/files/payroll/may.csv"), Some(&bob), &[], b"").status, 404);
 }
 

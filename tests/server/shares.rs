@@ -46,7 +46,7 @@ fn a_key_with_a_view_creates_only_keys_with_the_same_view() {
 }
 
 /// Operations that need more than a consumer, with the role that they need.
-const ROLES: [(&str, &str); 20] = [
+const ROLES: [(&str, &str); 22] = [
     ("pushSkill", "publisher"),
     ("createSkill", "publisher"),
     ("deleteSkillVersions", "publisher"),
@@ -60,6 +60,8 @@ const ROLES: [(&str, &str); 20] = [
     ("createKey", "admin"),
     ("revokeKey", "admin"),
     ("audit", "admin"),
+    ("listTenants", "admin"),
+    ("changeTenant", "admin"),
     ("scannerStats", "admin"),
     ("scannerPatterns", "admin"),
     ("setScannerPatterns", "admin"),
@@ -101,7 +103,7 @@ fn every_route_refuses_weaker_roles_and_no_other() {
             }
         }
     }
-    assert_eq!(refused, [ROLES.len(), 11]);
+    assert_eq!(refused, [ROLES.len(), 13]);
 }
 
 // T-NET-08: a thread receives each upload.
@@ -191,6 +193,8 @@ fn a_tenant_without_room_stores_nothing_in_any_way() {
         ("action", act("write_file", json!({ "path": "/y", "content": "y" }))),
         ("tool", tool("write_file", json!({ "path": "/y", "content": "y" }))),
         ("tool that runs", tool("bash", json!({ "command": "true" }))),
+        ("action that runs a skill", act("run_skill", json!({ "name": "one", "save_to": "/saved" }))),
+        ("tool that runs a skill", tool("run_skill", json!({ "name": "one", "save_to": "/saved" }))),
         ("skill", server.post("/v1/skills/from-fields", &fields("false"))),
         ("edit", server.put("/v1/skills/one/files", &json!({ "path": "more", "content": "y" }))),
         ("file", server.form("POST /v1/files", &[], &[], ("x", b"y"))),

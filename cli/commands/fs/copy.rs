@@ -43,7 +43,8 @@ pub(super) fn put(sandbox: &Sandbox, host: &Path, guest: Option<&str>, printer: 
     Ok(())
 }
 
-pub(super) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: &Printer) -> anyhow::Result<()> {
+/// Copies a file or a directory of the sandbox to this machine.
+pub(crate) fn get(sandbox: &Sandbox, guest: &str, host: Option<&Path>, printer: &Printer) -> anyhow::Result<()> {
     if host == Some(Path::new("-")) {
         sandbox.fs().read_to(guest, printer.out())?;
         return Ok(());
@@ -130,7 +131,8 @@ fn inside(sandbox: &Sandbox, to: &str, name: &str) -> anyhow::Result<String> {
     Ok(if is_directory { super::below(&path, name) } else { path })
 }
 
-fn done(verb: &str, from: &str, to: &str, bytes: u64, printer: &Printer) {
+/// Prints what was copied.
+pub(crate) fn done(verb: &str, from: &str, to: &str, bytes: u64, printer: &Printer) {
     if printer.is_json() {
         printer.json(&json!({ "from": from, "to": to, "bytes": bytes }));
     } else {
@@ -139,7 +141,8 @@ fn done(verb: &str, from: &str, to: &str, bytes: u64, printer: &Printer) {
     }
 }
 
-fn tree_done(verb: &str, from: &str, to: &str, copied: &TreeCopy, printer: &Printer) {
+/// The same for a directory.
+pub(crate) fn tree_done(verb: &str, from: &str, to: &str, copied: &TreeCopy, printer: &Printer) {
     if printer.is_json() {
         printer.json(&json!({
             "from": from,

@@ -25,19 +25,36 @@ pub(super) fn ls(sandbox: &Sandbox, path: &str, long: bool, printer: &Printer) -
     } else {
         found.push((path.to_owned(), files.symlink_metadata(path)?, path.to_owned()));
     }
-    for (name, stat, path) in &found {
-        let shown = painted(name, stat, printer);
-        if !long {
-            printer.line(&shown);
-            continue;
-        }
-        let target = match stat.file_type() {
-            FileType::Symlink => format!(" -> {}", printer.foreign(&files.read_link(path)?)),
-            _ => String::new(),
-        };
-        printer.line(&format!("{} {:>12} {} {shown}{target}", mode(stat), stat.size, time::moment(stat.mtime)));
+    for (name, stat, path) in found {
+        let is_link = stat.file_type() == FileType::Symlink;
+        let target = if long && is_link { Some(files.read_link(&path)?) } else { None };
+        let entry = Entry { name, kind: stat.file_type().into(), mode: stat.mode, size: stat.size, modified: stat.mtime, target };
+        printer.line(&entry.line(long, printer));
     }
     Ok(())
+}
+
+/// A path as `ls` shows it.
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) kind: FileKind,
+    pub(crate) mode: u32,
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) modified: i64,
+    pub(crate) target: Option<String>,
+}
+
+impl Entry {
+    /// Formats it as a line; `long` is with permissions, size, time and target.
+    pub(crate) fn line(&self, long: bool, printer: &Printer) -> String {
+        let name = painted(&self.name, self.kind, self.mode, printer);
+        if !long {
+            return name;
+        }
+        let target = self.target.as_ref().map(|target| format!(" -> {}", printer.foreign(target))).unwrap_or_default();
+        format!("{} {:>12} {} {name}{target}", letters(self.kind, self.mode), self.size, time::moment(self.modified))
+    }
 }
 
 pub(super) fn cat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::Result<()> {
@@ -61,21 +78,25 @@ pub(super) fn stat(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::
         printer.json(&json!(found));
         return Ok(());
     }
-    let field =
-        |name: &str, value: String| printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<9}"))));
+    let field = |name: &str, value: String| fact(name, &value, printer);
     field("path", printer.foreign(path).into_owned());
     field("type", found.kind.to_string());
     if let Some(target) = &found.target {
         field("target", printer.foreign(target).into_owned());
     }
     field("size", format!("{} ({})", stat.size, time::size(stat.size)));
-    field("mode", format!("{} {}", found.mode, mode(&stat)));
+    field("mode", format!("{} {}", found.mode, letters(found.kind, stat.mode)));
     field("owner", format!("{}:{}", stat.uid, stat.gid));
     field("links", stat.nlink.to_string());
     field("inode", stat.ino.to_string());
     field("modified", format!("{} UTC", time::moment(stat.mtime)));
     field("changed", format!("{} UTC", time::moment(stat.ctime)));
     Ok(())
+}
+
+/// Prints a line of `stat`.
+pub(crate) fn fact(name: &str, value: &str, printer: &Printer) {
+    printer.line(&format!("{} {value}", printer.paint(Colour::Bold, format!("{name:<9}"))));
 }
 
 pub(super) fn find(sandbox: &Sandbox, wanted: &Find, printer: &Printer) -> anyhow::Result<()> {
@@ -124,30 +145,32 @@ pub(super) fn tree(sandbox: &Sandbox, path: &str, printer: &Printer) -> anyhow::
     if printer.is_json() {
         printer.json(&json!(FoundFiles::new(walked)));
     } else {
-        DrawTree::draw(&walked.found, |name, stat| painted(name, stat, printer), |line| printer.line(line));
+        let shown = |name: &str, stat: &Stat| painted(name, stat.file_type().into(), stat.mode, printer);
+        DrawTree::draw(&walked.found, shown, |line| printer.line(line));
         note(&walked.notes, printer);
     }
     Ok(())
 }
 
-fn painted(name: &str, stat: &Stat, printer: &Printer) -> String {
+fn painted(name: &str, kind: FileKind, mode: u32, printer: &Printer) -> String {
     let name = printer.foreign(name);
-    match stat.file_type() {
-        FileType::Directory => printer.paint(Colour::Blue, name),
-        FileType::Symlink => printer.paint(Colour::Cyan, name),
-        FileType::File if stat.mode & 0o111 != 0 => printer.paint(Colour::Green, name),
-        FileType::File | FileType::Fifo | FileType::Device => name.into_owned(),
+    match kind {
+        FileKind::Directory => printer.paint(Colour::Blue, name),
+        FileKind::Symlink => printer.paint(Colour::Cyan, name),
+        FileKind::File if mode & 0o111 != 0 => printer.paint(Colour::Green, name),
+        FileKind::File | FileKind::Fifo | FileKind::Device => name.into_owned(),
     }
 }
 
-fn mode(stat: &Stat) -> String {
-    let first = match stat.file_type() {
-        FileType::File => '-',
-        FileType::Directory => 'd',
-        FileType::Symlink => 'l',
-        FileType::Fifo => 'p',
-        FileType::Device => 'c',
+/// Formats a type and permissions as `drwxr-xr-x`.
+pub(crate) fn letters(kind: FileKind, mode: u32) -> String {
+    let first = match kind {
+        FileKind::File => '-',
+        FileKind::Directory => 'd',
+        FileKind::Symlink => 'l',
+        FileKind::Fifo => 'p',
+        FileKind::Device => 'c',
     };
-    let bits = (0..9).rev().zip("rwxrwxrwx".chars()).map(|(bit, letter)| if stat.mode >> bit & 1 == 1 { letter } else { '-' });
+    let bits = (0..9).rev().zip("rwxrwxrwx".chars()).map(|(bit, letter)| if mode >> bit & 1 == 1 { letter } else { '-' });
     std::iter::once(first).chain(bits).collect()
 }

@@ -41,6 +41,8 @@ struct Table {
     /// Those of `running` that use no core.
     resting: usize,
     tenants: HashMap<String, Line>,
+    /// The running and the waiting requests of tenants with limits of their own.
+    own: HashMap<String, (usize, usize)>,
     /// Tenants with waiting requests, in the order of their turns.
     turns: VecDeque<String>,
     /// The last removal of tenants that are no longer active.
@@ -80,6 +82,7 @@ impl Admission {
             running: 0,
             resting: 0,
             tenants: HashMap::new(),
+            own: HashMap::new(),
             turns: VecDeque::new(),
             looked: Instant::now(),
         })))
@@ -93,10 +96,10 @@ impl Admission {
     pub(crate) async fn turn(&self, tenant: &str) -> Result<Turn, Full> {
         let receiver = {
             let mut table = self.table();
-            let room = table.room;
+            let most = table.own.get(tenant).map_or(table.room.waiting_of_tenant, |(_, waiting)| *waiting);
             let line = table.tenants.entry(tenant.to_owned()).or_insert_with(Line::new);
             line.used = Instant::now();
-            if line.waiting.len() >= room.waiting_of_tenant {
+            if line.waiting.len() >= most {
                 return Err(Full);
             }
             let (sender, receiver) = oneshot::channel();
@@ -108,6 +111,21 @@ impl Admission {
         };
         self.go_on();
         receiver.await.map_err(|_| Full)
+    }
+
+    /// Sets how many requests of a tenant may run and wait at a time, if they are not as many as of the others.
+    pub(crate) fn set_own(&self, tenant: &str, own: Option<(usize, usize)>) {
+        let before = {
+            let mut table = self.table();
+            match own {
+                Some(own) => table.own.insert(tenant.to_owned(), own),
+                None => table.own.remove(tenant),
+            }
+        };
+        if before != own {
+            // More of them may run now.
+            self.go_on();
+        }
     }
 
     /// Returns how many run and how many wait.
@@ -159,8 +177,9 @@ impl Table {
         let most = self.share();
         for _ in 0..self.turns.len() {
             let tenant = self.turns.pop_front()?;
+            let most_of_tenant = self.own.get(&tenant).map_or(self.room.running_of_tenant, |(running, _)| *running);
             let line = self.tenants.get_mut(&tenant)?;
-            if line.running - line.resting >= most || line.running >= self.room.running_of_tenant {
+            if line.running - line.resting >= most || line.running >= most_of_tenant {
                 self.turns.push_back(tenant);
                 continue;
             }
@@ -277,6 +296,24 @@ mod tests {
             runs.push(alone.turn("one").await.unwrap());
         }
         assert!(futures_util::poll!(Box::pin(alone.turn("one"))).is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_tenant_with_limits_of_its_own_has_more_or_fewer_runs_and_places_in_the_queue() {
+        let admission = admission(8, 2, 2);
+        admission.set_own("few", Some((1, 1)));
+        let first = admission.turn("few").await.unwrap();
+        let mut second = Box::pin(admission.turn("few"));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert_eq!(admission.turn("few").await.unwrap_err(), Full);
+        // A wider limit is that of requests that wait, too.
+        admission.set_own("few", Some((3, 4)));
+        let runs = [first, second.await.unwrap(), admission.turn("few").await.unwrap()];
+        assert!(futures_util::poll!(Box::pin(admission.turn("few"))).is_pending());
+        drop(runs);
+        admission.set_own("few", None);
+        let _others = [admission.turn("few").await.unwrap(), admission.turn("few").await.unwrap()];
+        assert!(futures_util::poll!(Box::pin(admission.turn("few"))).is_pending());
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use super::metrics::Metrics;
 use super::problem::Problem;
 use super::sandboxes::Opened;
 use super::skillbox;
+use super::tenants::Known;
 use super::traces::Traces;
 use super::{Config, Error};
 
@@ -43,6 +44,7 @@ struct Inner {
     /// Set once, on the server's threads.
     traces: OnceLock<Traces>,
     rates: Rates,
+    limits: Known,
     secret: [u8; 32],
     opened: Opened,
     skillbox: skillbox::State,
@@ -79,7 +81,7 @@ impl App {
         let catalog = Catalog::open(&config.data)?;
         let secret = blake3::derive_key("sandlite 2026 addresses of artifacts", &catalog.secret()?);
         let admission = Admission::new(config.room());
-        let (rates, opened) = (Rates::new(config.requests_per_second), Opened::new(config.open_sandboxes));
+        let opened = Opened::new(config.open_sandboxes);
         Ok(Self(Arc::new(Inner {
             catalog,
             host,
@@ -87,7 +89,8 @@ impl App {
             admission,
             metrics: Metrics::default(),
             traces: OnceLock::new(),
-            rates,
+            rates: Rates::default(),
+            limits: Known::default(),
             secret,
             opened,
             skillbox: skillbox::State::default(),
@@ -132,6 +135,10 @@ impl App {
         &self.0.rates
     }
 
+    pub(super) fn known_limits(&self) -> &Known {
+        &self.0.limits
+    }
+
     /// Returns the sandboxes that are open.
     pub(crate) fn opened(&self) -> &Opened {
         &self.0.opened
@@ -165,6 +172,15 @@ impl App {
     ) -> Result<T, Problem> {
         let app = self.clone();
         tokio::task::spawn_blocking(move || work(&app)).await.unwrap_or_else(|_| Err(aborted()))
+    }
+
+    /// Looks up rows by their keys: here, which takes microseconds, or on a separate thread if somebody else reads for longer. A server has few
+    /// threads for its connections, and none of them waits.
+    pub(crate) async fn look_up<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        if self.catalog().is_busy() { self.blocking(work).await } else { work(self) }
     }
 
     /// Runs a function in its tenant's turn, on a separate thread. The cancel is killed when the request is dropped or the server stops.

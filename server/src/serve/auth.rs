@@ -9,16 +9,18 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use runtime::actions::Permission;
 
 use super::app::App;
-use super::catalog::Role;
+use super::catalog::{Role, is_tenant};
 use super::problem::Problem;
 use super::requests::{RequestId, WholePath};
 use crate::http::only;
 use crate::listener::{Place, REFUSAL_TIME};
 
+/// The tenant that a request is for.
+const TENANT: HeaderName = HeaderName::from_static("x-tenant-id");
 /// Tenants whose rate is remembered.
 const MOST_RATES: usize = 10_000;
 /// Longest path in the audit log.
@@ -80,8 +82,13 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
 /// Admits a request with a valid key as its [`Caller`]; changes are recorded in the audit log.
 pub(super) async fn require(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let caller = match admit(&app, &request) {
-        Ok(caller) => caller,
+    let shown = Shown::of(&request);
+    let admitted = match shown {
+        Ok(shown) => app.look_up(move |app| shown.admit(app)).await,
+        Err(problem) => Err(problem),
+    };
+    let (caller, is_unnoted) = match admitted {
+        Ok(admitted) => admitted,
         Err(problem) => {
             if problem.status == http::StatusCode::UNAUTHORIZED {
                 tokio::time::sleep(REFUSAL_TIME).await;
@@ -89,6 +96,12 @@ pub(super) async fn require(State(app): State<App>, mut request: Request, next: 
             return problem.into_response();
         }
     };
+    if is_unnoted {
+        let key = caller.key.clone();
+        if let Err(problem) = app.blocking(move |app| Ok(app.catalog().use_key(&key)?)).await {
+            return problem.into_response();
+        }
+    }
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let change = changes.then(|| Change::new(&app, &caller, &request));
     let who = Who { tenant: caller.tenant.clone(), key: caller.key.clone() };
@@ -138,7 +151,7 @@ impl Drop for Change {
 
 /// Returns the key that a request shows.
 pub(super) fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
-    if headers.get(AUTHORIZATION).is_none_or(http::HeaderValue::is_empty) {
+    if headers.get(AUTHORIZATION).is_none_or(HeaderValue::is_empty) {
         return Err(Problem::no_key());
     }
     let shown = only(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
@@ -149,47 +162,63 @@ pub(super) fn shown_key(headers: &HeaderMap) -> Result<&str, Problem> {
     }
 }
 
-fn admit(app: &App, request: &Request) -> Result<Caller, Problem> {
-    let headers = request.headers();
-    let key = app.catalog().find_key(shown_key(headers)?)?;
-    let key = key.ok_or_else(Problem::invalid_key)?;
-    if let Some(named) = headers.get("x-tenant-id")
-        && !named.is_empty()
-        && named.as_bytes() != key.tenant.as_bytes()
-    {
-        return Err(Problem::forbidden("X-Tenant-ID header does not match the API key's tenant"));
+/// What a request shows of its caller.
+struct Shown {
+    key: String,
+    /// The tenants that it names.
+    tenants: Vec<HeaderValue>,
+    place: Option<Arc<Place>>,
+}
+
+impl Shown {
+    fn of(request: &Request) -> Result<Self, Problem> {
+        let headers = request.headers();
+        let key = shown_key(headers)?.to_owned();
+        let tenants = headers.get_all(TENANT).iter().filter(|named| !named.is_empty()).cloned().collect();
+        Ok(Self { key, tenants, place: request.extensions().get::<Arc<Place>>().cloned() })
     }
-    if let Some(place) = request.extensions().get::<Arc<Place>>()
-        && !place.admit(&key.tenant)
-    {
-        return Err(Problem { retry_after: Some(1), ..Problem::limited("too many connections at a time", 1) });
+
+    // Returns the caller, and whether this use of the key is to be noted.
+    fn admit(self, app: &App) -> Result<(Caller, bool), Problem> {
+        let key = app.catalog().find_key(&self.key)?.ok_or_else(Problem::invalid_key)?;
+        // The connection is one of the key's own tenant: later requests on it may be for others.
+        if self.place.is_some_and(|place| !place.admit(&key.tenant)) {
+            return Err(Problem { retry_after: Some(1), ..Problem::limited("too many connections at a time", 1) });
+        }
+        let tenant = acting_for(&key.tenant, key.is_service, &self.tenants);
+        let refused = || Problem::forbidden("X-Tenant-ID header does not match the API key's tenant");
+        let tenant = tenant.ok_or_else(refused)?.to_owned();
+        app.rates().take(&tenant, app.renew_limits(&tenant)?.requests_per_second)?;
+        Ok((Caller { tenant, role: key.role, key: key.id, view: key.view }, key.is_unnoted))
     }
-    app.rates().take(&key.tenant)?;
-    Ok(Caller { tenant: key.tenant, role: key.role, key: key.id, view: key.view })
+}
+
+// The tenant of a request: that of its key, or the one that a service key names.
+fn acting_for<'a>(own: &'a str, is_service: bool, named: &'a [HeaderValue]) -> Option<&'a str> {
+    match named {
+        [] => Some(own),
+        all if all.iter().all(|named| named.as_bytes() == own.as_bytes()) => Some(own),
+        [one] if is_service => one.to_str().ok().filter(|named| is_tenant(named)),
+        _ => None,
+    }
 }
 
 /// How often each tenant may ask, with all its keys together: a bucket that fills by the second.
-pub(super) struct Rates {
-    per_second: f64,
-    buckets: Mutex<HashMap<String, (f64, Instant)>>,
-}
+#[derive(Default)]
+pub(super) struct Rates(Mutex<HashMap<String, (f64, Instant)>>);
 
 impl Rates {
-    pub(super) fn new(per_second: u32) -> Self {
-        Self { per_second: f64::from(per_second.max(1)), buckets: Mutex::default() }
-    }
-
-    fn take(&self, tenant: &str) -> Result<(), Problem> {
-        let now = Instant::now();
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take(&self, tenant: &str, per_second: u32) -> Result<(), Problem> {
+        let (now, most) = (Instant::now(), f64::from(per_second.max(1)));
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MOST_RATES {
             buckets.retain(|_, (_, at)| now.duration_since(*at) < Duration::from_secs(60));
         }
-        let (left, at) = buckets.entry(tenant.to_owned()).or_insert((self.per_second, now));
-        *left = (*left + now.duration_since(*at).as_secs_f64() * self.per_second).min(self.per_second);
+        let (left, at) = buckets.entry(tenant.to_owned()).or_insert((most, now));
+        *left = (*left + now.duration_since(*at).as_secs_f64() * most).min(most);
         *at = now;
         if *left < 1.0 {
-            return Err(Problem::limited(format!("more than {} requests of this tenant in a second", self.per_second), 1));
+            return Err(Problem::limited(format!("more than {most} requests of this tenant in a second"), 1));
         }
         *left -= 1.0;
         Ok(())
@@ -202,11 +231,27 @@ mod tests {
 
     #[test]
     fn a_tenant_that_asks_too_often_is_refused_and_others_are_not() {
-        let rates = Rates::new(3);
-        assert!((0..3).all(|_| rates.take("a").is_ok()));
-        let refused = rates.take("a").unwrap_err();
+        let rates = Rates::default();
+        assert!((0..3).all(|_| rates.take("a", 3).is_ok()));
+        let refused = rates.take("a", 3).unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (429, Some(1)));
-        assert!(rates.take("b").is_ok());
+        assert!(rates.take("b", 3).is_ok());
+    }
+
+    // T-NET-05.
+    #[test]
+    fn only_a_service_key_acts_for_a_tenant_that_it_names() {
+        let check = |named: &[&'static str], of_key: Option<&str>, of_service: Option<&str>| {
+            let named: Vec<HeaderValue> = named.iter().copied().map(HeaderValue::from_static).collect();
+            assert_eq!(acting_for("own", false, &named), of_key, "{named:?}");
+            assert_eq!(acting_for("own", true, &named), of_service, "{named:?}");
+        };
+        check(&[], Some("own"), Some("own"));
+        check(&["own"], Some("own"), Some("own"));
+        check(&["other"], None, Some("other"));
+        for named in [&["a b"][..], &["../other"], &["other", "third"], &["own", "other"]] {
+            check(named, None, None);
+        }
     }
 
     #[test]
@@ -214,7 +259,7 @@ mod tests {
         let check = |values: &[&'static str], expected: Result<&str, &str>| {
             let mut headers = HeaderMap::new();
             for value in values {
-                headers.append(AUTHORIZATION, http::HeaderValue::from_static(value));
+                headers.append(AUTHORIZATION, HeaderValue::from_static(value));
             }
             let shown = shown_key(&headers).map_err(|problem| problem.message);
             assert_eq!(shown.as_deref().map_err(String::as_str), expected, "{values:?}");

@@ -60,7 +60,8 @@ async fn serve(State(app): State<App>, caller: Caller, request: Request<Body>) -
     if calls {
         app.require_running()?;
         if called.is_some_and(Known::runs) {
-            app.require_fuel(&caller.tenant)?;
+            let tenant = caller.tenant.clone();
+            app.look_up(move |app| app.require_fuel(&tenant)).await?;
         }
         if called.is_some_and(Known::may_store) {
             app.require_known_room(&caller.tenant).await?;

@@ -78,6 +78,7 @@ const CURSOR: Parameter = query("cursor", "string", "`next_cursor` of the page b
 const NAME: Parameter = query("name", "string", "The name of the sandbox.");
 const AT: Parameter = query("at", "string", "A version: a run's number, `HEAD~1`, a checkpoint.");
 const IF_MATCH: Parameter = header("If-Match", "The entity tag that the file must still have.");
+const ADMIN_TOKEN: Parameter = header("X-Admin-Token", "The `admin-token` of the server.");
 const BOXES: &str = "Sandboxes";
 const RUN: &str = "Operating";
 const FILES: &str = "Files";
@@ -144,6 +145,9 @@ pub(super) static ROUTES: &[Route] = &[
     route!("GET" "/v1/keys" "listKeys" RUN, "List the tenant's keys (admins)", [], Nothing, [(200, Json("Any"))], []),
     route!("POST" "/v1/keys" "createKey" RUN, "Create a key (admins)", [], Json("CreateKey"), [(201, Json("CreatedKey"))], [413, 415]),
     route!("DELETE" "/v1/keys/{id}" "revokeKey" RUN, "Revoke a key at once (admins)", [], Nothing, [(204, Nothing)], [404]),
+    route!("GET" "/v1/admin/tenants" "listTenants" RUN, "List the tenants with their limits (the operator)", [ADMIN_TOKEN], Nothing, [(200, Json("Tenants"))], []),
+    route!("PATCH" "/v1/admin/tenants/{name}" "changeTenant" RUN, "Change limits of a tenant; null is that of the server again (the operator)", [ADMIN_TOKEN],
+        Json("ChangeTenant"), [(200, Json("Tenant"))], [413, 415]),
     route!("GET" "/v1/audit" "audit" RUN, "What was changed, newest first (admins)",
         [query("before", "integer", "Only rows before this number."), query("limit", "integer", "Rows of a page.")], Nothing, [(200, Json("Any"))], []),
     route!("POST" "/mcp" "mcp" RUN, "Model Context Protocol (streamable HTTP, without sessions)",
@@ -285,7 +289,8 @@ fn operation(route: &Route) -> Value {
         let schema = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
         responses.insert(status.to_string(), json!({ "description": reason, "content": { "application/json": schema } }));
     }
-    if needs_key && changes {
+    // A new key is in no stored response.
+    if needs_key && changes && route.operation != "createKey" {
         parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "required": false, "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
             "description": "The same key with the same request returns the first answer again, for a day." }));
     }
@@ -339,6 +344,18 @@ mod tests {
             let path = format!("/v1/sandboxes/{{id}}/actions/{}", action.name);
             let is_offered = action.permission != runtime::actions::Permission::HostFiles;
             assert_eq!(document["paths"][&path]["post"]["operationId"] == action.name, is_offered, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_change_but_a_new_key_can_have_an_idempotency_key() {
+        let document = document();
+        for (path, item) in document["paths"].as_object().unwrap().iter().filter(|(path, _)| path.starts_with("/v1/")) {
+            for (method, operation) in item.as_object().unwrap() {
+                let parameters = operation["parameters"].as_array().unwrap();
+                let has = parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key");
+                assert_eq!(has, method != "get" && operation["operationId"] != "createKey", "{method} {path}");
+            }
         }
     }
 

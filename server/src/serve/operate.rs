@@ -132,13 +132,13 @@ async fn create_key(
         }
         (own, asked) => asked.or(own),
     };
-    let new = NewKey { tenant: caller.tenant, role, view, name: body.name, lifetime };
+    let new = NewKey { tenant: caller.tenant, role, view, name: body.name, lifetime, is_service: false };
     let made = app.blocking(move |app| {
         if let Some(view) = &new.view {
             let checked = check_view(Sandbox::builder().host(app.host()), view);
             checked.map_err(|error| Problem::bad_request(format!("invalid `view`: {error}")))?;
         }
-        let (used, most) = (app.catalog().count_keys(&new.tenant)?, app.config().keys_of_tenant);
+        let (used, most) = (app.catalog().count_keys(&new.tenant)?, app.allowed(&new.tenant)?.keys);
         if used >= most {
             let details = json!({ "quota": "keys", "used": used, "limit": most, "retry_after_seconds": LATER });
             return Err(Problem::limited(format!("the tenant has {used} keys"), LATER).with_details(details));

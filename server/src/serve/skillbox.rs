@@ -28,6 +28,8 @@ use axum::routing::{delete, get, post, put};
 use super::Error;
 use super::app::App;
 
+pub(super) use admin::require as require_admin;
+
 /// Why an execution that was running when the server ended has no result.
 const INTERRUPTED: &str = "interrupted: the server was stopped";
 

@@ -1,5 +1,7 @@
 //! Quotas, lifetimes, and requests that are sent twice.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::super::http::Server;
@@ -37,6 +39,84 @@ fn a_tenant_has_a_limited_number_of_keys() {
     assert!(refused.header("retry-after").is_some());
     // Who runs the server is not bound by it.
     assert!(server.key_of("default", "consumer").starts_with("sk-"));
+}
+
+// T-NET-08: in both directions, for every use of a limit, and at once.
+#[test]
+fn the_operator_sets_limits_of_one_tenant_in_place_of_the_servers() {
+    let server = Server::start(&["sandboxes-of-tenant=1", "keys-of-tenant=2", "admin-token=operator"]);
+    let other = server.key_of("acme", "admin");
+    let set = |token: &str, tenant: &str, body: Value| {
+        let headers = [("X-Admin-Token", token), ("Content-Type", "application/json")];
+        let line = format!("PATCH /v1/admin/tenants/{tenant}");
+        server.send(&line, Some(&server.key), &headers, body.to_string().as_bytes())
+    };
+    let as_acme = |line: &str, body: Value| {
+        server.send(line, Some(&other), &[("Content-Type", "application/json")], body.to_string().as_bytes())
+    };
+    let create = || as_acme("POST /v1/sandboxes", json!({}));
+    let id = create().expect(201).json()["id"].as_str().unwrap().to_owned();
+    create().expect(429);
+    let made = set("operator", "acme", json!({ "sandboxes": 2, "keys": 1, "fuel_per_hour": 0 })).expect(200).json();
+    assert_eq!(made["limits"], json!({ "sandboxes": 2, "keys": 1, "fuel_per_hour": 0 }));
+    assert_eq!((&made["effective"]["sandboxes"], &made["effective"]["concurrent"]), (&json!(2), &json!(8)));
+    create().expect(201);
+    assert_eq!(create().expect(429).json()["details"]["limit"], 2);
+    let key = as_acme("POST /v1/keys", json!({ "role": "consumer" })).expect(429).json();
+    assert_eq!((&key["details"]["quota"], &key["details"]["limit"]), (&json!("keys"), &json!(1)));
+    let run = as_acme(&format!("POST /v1/sandboxes/{id}/actions/bash"), json!({ "command": "true" }));
+    assert_eq!(run.expect(429).json()["details"]["quota"], "fuel_per_hour");
+    let usage = as_acme("GET /v1/usage", json!({})).expect(200).json();
+    assert_eq!((&usage["limits"]["sandboxes"], &usage["limits"]["fuel_per_hour"]), (&json!(2), &json!(0)));
+    // The limits of the others are as they were.
+    created(&server, json!({}));
+    server.post("/v1/sandboxes", &json!({})).expect(429);
+    // Null is the server's limit again.
+    set("operator", "acme", json!({ "fuel_per_hour": null })).expect(200);
+    as_acme(&format!("POST /v1/sandboxes/{id}/actions/bash"), json!({ "command": "true" })).expect(200);
+    set("operator", "acme", json!({ "bytes": 1 })).expect(200);
+    let full = as_acme(&format!("POST /v1/sandboxes/{id}/actions/write_file"), json!({ "path": "/x", "content": "y" }));
+    assert_eq!(full.expect(429).json()["details"]["quota"], "bytes");
+    set("operator", "acme", json!({ "bytes": null, "requests_per_second": 1 })).expect(200);
+    assert!((0..50).any(|_| as_acme("GET /v1/whoami", json!({})).status == 429));
+    for (name, value) in [("loops", json!(1)), ("queue", json!(0)), ("bytes", json!(-1)), ("bytes", json!("1GB"))] {
+        assert_eq!(set("operator", "acme", json!({ name: value })).error().0, 400, "{name}");
+    }
+    assert_eq!(set("operator", "a%20b", json!({ "bytes": 1 })).error().0, 400);
+    // Neither an admin of the tenant nor one who guesses the token.
+    assert_eq!(set("wrong", "acme", json!({ "bytes": null })).error().0, 401);
+    let rows = server.send("GET /v1/admin/tenants", Some(&server.key), &[("X-Admin-Token", "operator")], b"").expect(200).json();
+    let rows = rows.as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["acme", "default"]);
+    assert_eq!(rows[1]["limits"], json!({}));
+}
+
+#[test]
+fn limits_that_another_process_sets_apply_to_a_running_server_and_after_a_restart() {
+    let mut server = Server::start(&["sandboxes-of-tenant=1"]);
+    created(&server, json!({}));
+    server.post("/v1/sandboxes", &json!({})).expect(429);
+    // Without a token of the operator nobody sets limits over HTTP.
+    assert_eq!(server.get("/v1/admin/tenants").error().0, 403);
+    let run = |words: &[&str]| {
+        let output = server.command(&[&["tenants"][..], words, &["--data", "data"]].concat());
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let line = "default          fuel-per-hour=9000000000000 sandboxes=2\n".to_owned();
+    assert_eq!(run(&["set", "default", "sandboxes=2", "fuel-per-hour=9000000000000"]), (Some(0), line.clone()));
+    assert_eq!(run(&["list"]), (Some(0), line));
+    assert_eq!(run(&["set", "default", "sandboxes=-1"]).0, Some(2));
+    assert_eq!(run(&["set", "default", "loops=1"]).0, Some(2));
+    let began = Instant::now();
+    while server.post("/v1/sandboxes", &json!({})).status != 201 {
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+    server.kill_and_restart();
+    assert_eq!(server.get("/v1/usage").expect(200).json()["limits"]["sandboxes"], 2);
+    server.command(&["tenants", "set", "default", "sandboxes=default", "--data", "data"]);
+    server.kill_and_restart();
+    assert_eq!(server.get("/v1/usage").expect(200).json()["limits"]["sandboxes"], 1);
 }
 
 // Also what runs commands within an action, and one that fails.

@@ -94,6 +94,51 @@ fn the_sandbox_of_a_session_runs_commands_and_keeps_files() {
     assert_eq!(server.execute("s", "cat deep/a.txt; ls")["stdout"], "three\ndeep\noutputs\nraw.bin\nskills\n");
 }
 
+// After a restart only the row of a session has the moment of its last use.
+#[test]
+fn a_session_that_is_used_after_a_restart_is_noted_as_used() {
+    let mut server = Server::start(&[]);
+    server.execute("s", "echo x > y");
+    let catalog = server.paths().into_iter().find(|path| path.ends_with("catalog.db")).unwrap();
+    let used_at = || -> i64 {
+        let catalog = rusqlite::Connection::open(&catalog).unwrap();
+        catalog.query_row("SELECT used_at FROM session WHERE name = 's'", [], |row| row.get(0)).unwrap()
+    };
+    let before = used_at();
+    server.kill_and_restart();
+    assert_eq!(server.execute("s", "cat y")["stdout"], "x\n");
+    assert!(used_at() > before);
+}
+
+// Its database is damaged while it runs, so that its changes cannot be stored.
+#[test]
+fn a_command_whose_changes_cannot_be_stored_uses_its_fuel() {
+    let server = Server::start(&[]);
+    server.execute("s", "true");
+    let fuel = || server.get("/v1/usage").expect(200).json()["fuel_this_hour"].as_u64().unwrap();
+    let is_of_session = |path: &PathBuf| path.parent().is_some_and(|above| above.ends_with("sessions"));
+    let database = server.paths().into_iter().find(|path| is_of_session(path) && path.extension().is_some_and(|end| end == "db"));
+    let (database, before) = (database.unwrap(), fuel());
+    std::thread::scope(|scope| {
+        let command = "for i in $(seq 1 900); do :; done; sleep 3; echo x > /sandbox/session/x";
+        let running = scope.spawn(|| server.shell("s", "execute", json!({ "command": command })));
+        let began = Instant::now();
+        while !server.get("/metrics").text().contains("sandlite_running 1") {
+            assert!(began.elapsed() < Duration::from_secs(60));
+        }
+        // The loop takes much less than a second, and then the command rests.
+        let looked = Instant::now();
+        while looked.elapsed() < Duration::from_secs(1) {
+            std::thread::park_timeout(Duration::from_millis(100));
+        }
+        for path in [database.clone(), database.with_extension("db-wal")] {
+            std::fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap();
+        }
+        assert_eq!(running.join().unwrap().error(), (422, "execution_error".to_owned()));
+    });
+    assert!(fuel() > before + 100_000, "{before} {}", fuel());
+}
+
 #[test]
 fn a_session_is_not_idle_while_a_command_runs_in_it() {
     let server = Server::start(&["session-idle=1s", "sweep=1s"]);

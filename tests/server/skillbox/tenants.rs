@@ -134,6 +134,40 @@ fn no_route_does_anything_without_a_key_or_with_a_revoked_one() {
     assert_eq!(server.send("GET /v1/skills", Some(&server.key), &[("X-Tenant-ID", "other")], &[]).status, 403);
 }
 
+// T-NET-05: only a key that was made for it, on the machine of the server.
+#[test]
+fn a_service_key_acts_for_the_tenant_that_a_request_names() {
+    let server = Server::start(&[]);
+    let args = ["keys", "create", "--data", "data", "--tenant", "gateway", "--role", "publisher", "--service"];
+    let key = String::from_utf8(server.command(&args).stdout).unwrap().trim().to_owned();
+    let send = |line: &str, key: &str, tenant: &str, body: &[u8]| {
+        server.send(line, Some(key), &[("X-Tenant-ID", tenant), ("Content-Type", "application/json")], body)
+    };
+    assert_eq!(send("GET /v1/whoami", &key, "", b"").expect(200).json()["tenant"], "gateway");
+    assert_eq!(send("GET /v1/whoami", &key, "acme", b"").expect(200).json()["tenant"], "acme");
+    // What it makes is the tenant's, as if the tenant had made it; with its own role and no more.
+    let id = send("POST /v1/sandboxes", &key, "acme", b"{}").expect(201).json()["id"].as_str().unwrap().to_owned();
+    let acme = server.key_of("acme", "admin");
+    let line = format!("GET /v1/sandboxes/{id}");
+    assert_eq!(server.send(&line, Some(&acme), &[], b"").status, 200);
+    for tenant in ["", "gateway", "other"] {
+        assert_eq!(send(&line, &key, tenant, b"").status, 404, "{tenant}");
+    }
+    assert_eq!(send("GET /v1/keys", &key, "acme", b"").status, 403);
+    let audit = server.send("GET /v1/audit", Some(&acme), &[], b"").expect(200).json();
+    assert_eq!((&audit[0]["method"], &audit[0]["path"]), (&json!("POST"), &json!("/v1/sandboxes")));
+    assert!(audit[0]["key"].is_string());
+    // Every other key is that of its tenant, and nobody makes a service key over HTTP.
+    assert_eq!(send("GET /v1/whoami", &acme, "gateway", b"").status, 403);
+    assert_eq!(send("GET /v1/whoami", &key, "../acme", b"").status, 403);
+    assert_eq!(server.post("/v1/keys", &json!({ "role": "consumer", "service": true })).status, 400);
+    let rows = server.command(&["keys", "list", "--data", "data", "--json"]).stdout;
+    let rows: Value = serde_json::from_slice(&rows).unwrap();
+    let service: Vec<&str> =
+        rows.as_array().unwrap().iter().filter(|row| row["service"] == true).map(|row| row["tenant"].as_str().unwrap()).collect();
+    assert_eq!(service, ["gateway"]);
+}
+
 #[test]
 fn a_consumer_runs_skills_but_cannot_change_them() {
     let server = Server::start(&[]);

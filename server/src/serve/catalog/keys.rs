@@ -59,17 +59,27 @@ pub(crate) struct Key {
     pub(crate) role: Role,
     /// The principal and its labels that the key's owner sees sandboxes as, `NAME` or `NAME:LABEL,LABEL`.
     pub(crate) view: Option<String>,
+    /// Whether it may act for other tenants.
+    pub(crate) is_service: bool,
+    /// Whether its last use was not noted for a while.
+    pub(crate) is_unnoted: bool,
 }
 
 /// A key to be created.
 #[derive(Clone, Debug)]
-pub(crate) struct NewKey {
-    pub(crate) tenant: String,
-    pub(crate) role: Role,
-    pub(crate) view: Option<String>,
-    pub(crate) name: String,
+pub struct NewKey {
+    /// The tenant.
+    pub tenant: String,
+    /// The role.
+    pub role: Role,
+    /// The view, `NAME` or `NAME:LABEL,LABEL`.
+    pub view: Option<String>,
+    /// Its purpose.
+    pub name: String,
     /// How long it is valid; `None` is forever.
-    pub(crate) lifetime: Option<Duration>,
+    pub lifetime: Option<Duration>,
+    /// Whether it may act for other tenants, which requests name with `X-Tenant-ID`.
+    pub is_service: bool,
 }
 
 impl NewKey {
@@ -94,6 +104,8 @@ pub struct KeyRow {
     pub view: Option<String>,
     /// Its purpose.
     pub name: String,
+    /// Whether it may act for other tenants.
+    pub service: bool,
     /// When it was made.
     pub created_at: String,
     /// When it expires.
@@ -117,6 +129,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
         role: row.get("role")?,
         view: row.get("view")?,
         name: row.get("name")?,
+        service: row.get("service")?,
         created_at: rfc3339(row.get("created_at")?),
         expires_at: moment("expires_at")?,
         revoked_at: moment("revoked_at")?,
@@ -132,13 +145,14 @@ impl Catalog {
             None => format!("sk-{}", random_hex::<32>().map_err(|error| super::fault(error.to_string()))?),
         };
         let id = new_id();
-        let sql = "INSERT INTO api_key (id, hash, prefix, tenant, role, view, name, created_at, expires_at)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let sql = "INSERT INTO api_key (id, hash, prefix, tenant, role, view, name, created_at, expires_at, service)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let prefix: String = text.chars().take(PREFIX).collect();
         self.change(|transaction| {
             let (role, made_at) = (new.role.as_str(), now());
             let expires_at = new.expires_at(made_at);
-            let values = params![id, digest(&text), prefix, new.tenant, role, new.view, new.name, made_at, expires_at];
+            let values =
+                params![id, digest(&text), prefix, new.tenant, role, new.view, new.name, made_at, expires_at, new.is_service];
             transaction.execute(sql, values)
         })?;
         Ok((text, id))
@@ -147,23 +161,25 @@ impl Catalog {
     /// Returns the key of a text, if it is valid now. The look-up is by digest, so its duration reveals nothing about the text.
     pub(crate) fn find_key(&self, text: &str) -> rusqlite::Result<Option<Key>> {
         let at = now();
-        let sql = "SELECT id, tenant, role, view, coalesce(last_used_at, 0) FROM api_key
+        let sql = "SELECT id, tenant, role, view, coalesce(last_used_at, 0), service FROM api_key
                    WHERE hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)";
-        let found: Option<(Key, i64)> = self.read(|connection| {
+        self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let row = statement.query_row(params![digest(text), at], |row| {
                 let role: String = row.get(2)?;
                 let role = role.parse().map_err(super::fault)?;
-                Ok((Key { id: row.get(0)?, tenant: row.get(1)?, role, view: row.get(3)? }, row.get(4)?))
+                let is_unnoted = at - row.get::<_, i64>(4)? > USED_EVERY;
+                let (id, tenant, view, is_service) = (row.get(0)?, row.get(1)?, row.get(3)?, row.get(5)?);
+                Ok(Key { id, tenant, role, view, is_service, is_unnoted })
             });
             row.optional()
-        })?;
-        let Some((key, used)) = found else { return Ok(None) };
-        if at - used > USED_EVERY {
-            let sql = "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1";
-            self.change(|transaction| transaction.execute(sql, params![key.id, at]))?;
-        }
-        Ok(Some(key))
+        })
+    }
+
+    /// Notes that a key is used now.
+    pub(crate) fn use_key(&self, id: &str) -> rusqlite::Result<()> {
+        let sql = "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1";
+        self.change(|transaction| transaction.execute(sql, params![id, now()])).map(drop)
     }
 
     /// Returns whether there is a key of this text, valid or not.

@@ -13,6 +13,11 @@ pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
         return Err(super::fault(format!("the catalog has format {version}, this program knows {VERSION}")));
     }
     transaction.execute_batch(TABLES)?;
+    // Older programs, to which every key is one of its tenant alone, can still use the tables.
+    let service = "SELECT 1 FROM pragma_table_info('api_key') WHERE name = 'service'";
+    if !transaction.prepare(service)?.exists([])? {
+        transaction.execute_batch("ALTER TABLE api_key ADD COLUMN service INTEGER NOT NULL DEFAULT 0")?;
+    }
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }
@@ -24,7 +29,8 @@ CREATE TABLE IF NOT EXISTS tenant (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS api_key (
     id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, prefix TEXT NOT NULL, tenant TEXT NOT NULL, role TEXT NOT NULL, view TEXT,
-    name TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER, revoked_at INTEGER, last_used_at INTEGER
+    name TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER, revoked_at INTEGER, last_used_at INTEGER,
+    service INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE IF NOT EXISTS audit (
     number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, tenant TEXT NOT NULL, key TEXT NOT NULL, method TEXT NOT NULL,
@@ -69,3 +75,23 @@ CREATE TABLE IF NOT EXISTS spent (
     tenant TEXT NOT NULL, hour INTEGER NOT NULL, fuel INTEGER NOT NULL, runs INTEGER NOT NULL, PRIMARY KEY (tenant, hour)
 ) STRICT;
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_catalog_from_before_service_keys_is_upgraded_and_no_key_of_it_becomes_one() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let old = TABLES.replace(",\n    service INTEGER NOT NULL DEFAULT 0", "");
+        assert_ne!(old, TABLES);
+        connection.execute_batch(&old).unwrap();
+        let key = "INSERT INTO api_key (id, hash, prefix, tenant, role, name, created_at) VALUES ('k', x'00', 'sk-', 't', 'admin', '', 0)";
+        connection.execute(key, []).unwrap();
+        for _ in 0..2 {
+            create(&mut connection).unwrap();
+            let service: i64 = connection.query_row("SELECT service FROM api_key", [], |row| row.get(0)).unwrap();
+            assert_eq!(service, 0);
+        }
+    }
+}

@@ -5,10 +5,11 @@ mod skillbox;
 use serde_json::{Map, Value, json};
 
 /// The schemas that routes name.
-pub(super) const NAMES: [&str; 50] = [
+pub(super) const NAMES: [&str; 53] = [
     "ActiveVersion",
     "Any",
     "ChangeSandbox",
+    "ChangeTenant",
     "CreateKey",
     "CreateSandbox",
     "CreatedKey",
@@ -51,6 +52,8 @@ pub(super) const NAMES: [&str; 50] = [
     "SkillFiles",
     "SkillVersions",
     "Skills",
+    "Tenant",
+    "Tenants",
     "Unpacked",
     "Usage",
     "ValidSkill",
@@ -126,6 +129,18 @@ pub(super) fn schema_of(name: &str) -> Value {
         "CreateKey" => json!({ "type": "object", "required": ["role"], "additionalProperties": false, "properties": {
             "role": { "type": "string", "enum": ["consumer", "publisher", "admin"] }, "name": { "type": "string", "maxLength": 128 },
             "view": { "type": ["string", "null"] }, "expires": { "type": ["string", "null"], "description": "How long it counts, such as 24h." } } }),
+        "Tenant" => object(
+            &["name", "created_at", "limits", "effective"],
+            json!({ "name": text(), "created_at": { "type": ["string", "null"], "format": "date-time" },
+                "limits": { "type": "object", "description": "Limits of its own." },
+                "effective": { "type": "object", "description": "The same, with the server's limits where it has none." } }),
+        ),
+        "Tenants" => json!({ "type": "array", "items": of("Tenant") }),
+        "ChangeTenant" => {
+            let limit = |least: u64| json!({ "type": ["integer", "null"], "minimum": least, "maximum": i64::MAX });
+            closed(json!({ "concurrent": limit(1), "queue": limit(1), "requests_per_second": limit(1),
+                "sandboxes": limit(0), "keys": limit(0), "bytes": limit(0), "fuel_per_hour": limit(0) }))
+        }
         "CreatedKey" => object(&["id", "key"], json!({ "id": text(), "key": text() })),
         name => skillbox::schema_of(name),
     }

@@ -71,7 +71,8 @@ impl Known {
 
     /// Returns whether it may need disk space. Actions that free space must work for a tenant without any.
     pub(crate) fn may_store(self) -> bool {
-        self.takes_turns() && !self.frees()
+        // A skill runs in a sandbox of its own, and its files can be kept in this one or in a session.
+        (self.takes_turns() || self.permission() == Permission::RunSkills) && !self.frees()
     }
 
     /// Returns whether it changes something and stores nothing.
@@ -219,7 +220,7 @@ pub(super) async fn act(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let known = offered().find(|known| known.name() == names.get("action")).ok_or_else(|| Problem::not_found("action"))?;
     caller.require_permission(known.permission())?;
     let arguments: Value = input::json(&app, &headers, body).await?;
@@ -228,7 +229,8 @@ pub(super) async fn act(
     }
     let work = known.prepare(arguments).map_err(|error| Problem::bad_request(error.to_string()))?;
     if known.runs() {
-        app.require_fuel(&row.tenant)?;
+        let tenant = row.tenant.clone();
+        app.look_up(move |app| app.require_fuel(&tenant)).await?;
     }
     if known.may_store() {
         let tenant = row.tenant.clone();

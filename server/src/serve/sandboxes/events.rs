@@ -39,7 +39,7 @@ async fn page(
     after: Option<i64>,
     path: Option<String>,
 ) -> Result<runtime::EventPage, Problem> {
-    let (row, slot) = app.opened().find(app, caller, id)?;
+    let (row, slot) = app.find_sandbox(caller, id).await?;
     let caller = caller.clone();
     app.blocking(move |app| {
         let sandbox = slot.open(app, &row, &caller)?;
@@ -67,7 +67,7 @@ pub(super) async fn follow(
     }
     let share = app.opened().streams.take(&caller.tenant);
     let share = share.ok_or_else(|| Problem::limited("too many streams of events at a time", 5))?;
-    let (_, slot) = app.opened().find(&app, &caller, &id)?;
+    let (_, slot) = app.find_sandbox(&caller, &id).await?;
     let mut changes = slot.changes();
     drop(slot);
     let (sender, receiver) = mpsc::channel(WAITING);

@@ -137,7 +137,7 @@ pub(super) async fn read(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let query: Look = input::query(&uri)?;
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let path = path_of(&names);
     let file = path.clone();
     let tenant = row.tenant.clone();
@@ -348,7 +348,7 @@ pub(super) async fn write(
 ) -> Result<Response, Problem> {
     let expected = expected(&headers)?;
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let content = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
     let written = change(&app, caller, (row, slot), Some(content.len()), move |sandbox| {
         let files = sandbox.fs();
@@ -392,7 +392,7 @@ pub(super) async fn delete(
     let removal: Removal = input::query(&uri)?;
     let expected = expected(&headers)?;
     let path = path_of(&names);
-    let found = app.opened().find(&app, &caller, names.get("id"))?;
+    let found = app.find_sandbox(&caller, names.get("id")).await?;
     change(&app, caller, found, None, move |sandbox| {
         let mut files = sandbox.fs();
         let is_directory = files.symlink_metadata(&path)?.is_dir();

@@ -188,7 +188,8 @@ struct Page {
 /// `GET /v1/sandboxes/{id}/jobs`.
 pub(super) async fn list(State(app): State<App>, caller: Caller, names: Names, uri: Uri) -> Result<Json<Value>, Problem> {
     let page: Page = input::query(&uri)?;
-    let row = Opened::row(&app, &caller, names.get("id"))?;
+    let asking = caller.clone();
+    let row = app.look_up(move |app| Opened::row(app, &asking, names.get("id"))).await?;
     Ok(Json(app.opened().jobs.page(&caller, &row.id, &page)?))
 }
 

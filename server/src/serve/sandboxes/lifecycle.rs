@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::input::{self, Names};
 use super::opened::{self, Opened, file};
+use super::quota::too_many_sandboxes;
 use crate::serve::app::App;
 use crate::serve::auth::Caller;
 use crate::serve::catalog::{SandboxRow, Taken, new_id};
@@ -113,11 +114,12 @@ pub(super) fn add(
 ) -> Result<(), Problem> {
     app.require_room(&row.tenant, 0)?;
     let path = file(app, &row.tenant, &row.id)?;
+    let most = app.allowed(&row.tenant)?.sandboxes;
     // The file before the row: a row without a file would be an empty sandbox, a file without a row is swept.
-    let made = make(&path).map(drop).and_then(|()| match app.catalog().add_sandbox(row, app.config().sandboxes_of_tenant)? {
+    let made = make(&path).map(drop).and_then(|()| match app.catalog().add_sandbox(row, most)? {
         Ok(()) => Ok(()),
         Err(Taken::Name) => Err(Problem::conflict("the tenant has a sandbox of this name")),
-        Err(Taken::Quota) => Err(app.too_many_sandboxes()),
+        Err(Taken::Quota) => Err(too_many_sandboxes(most)),
         Err(Taken::Missing) => Err(Problem::not_found("sandbox")),
     });
     if made.is_err() {
@@ -209,6 +211,14 @@ pub(super) fn in_part(error: runtime::Error) -> Problem {
         runtime::ErrorKind::Invalid => Problem::forbidden(error.to_string()),
         _ => error.into(),
     }
+}
+
+// As for exports and copies: a key with a view decides over what it sees, not over the whole sandbox (T-POL-08).
+fn require_whole(caller: &Caller, what: &str) -> Result<(), Problem> {
+    if caller.view.is_some() {
+        return Err(Problem::forbidden(format!("cannot {what}: this view does not include the whole sandbox")));
+    }
+    Ok(())
 }
 
 /// Returns a tenant's sandbox of a name, made if it is missing. Makes files: only on a thread that may wait.
@@ -313,6 +323,7 @@ pub(super) async fn change(
     let expires_at = change.ttl_seconds.map(end_of).transpose()?;
     app.blocking(move |app| {
         let row = Opened::row(app, &caller, names.get("id"))?;
+        require_whole(&caller, "change the sandbox")?;
         let name = change.name.as_ref().map(Option::as_deref);
         match app.catalog().change_sandbox(&row.tenant, &row.id, name, expires_at)? {
             Ok(()) => {}
@@ -359,7 +370,9 @@ pub(super) async fn fork(
 
 /// `DELETE /v1/sandboxes/{id}`.
 pub(super) async fn delete(State(app): State<App>, caller: Caller, names: Names) -> Result<StatusCode, Problem> {
-    let row = Opened::row(&app, &caller, names.get("id"))?;
+    let asking = caller.clone();
+    let row = app.blocking(move |app| Opened::row(app, &asking, names.get("id"))).await?;
+    require_whole(&caller, "delete the sandbox")?;
     if !remove(&app, row).await? {
         return Err(Problem::not_found("sandbox"));
     }

@@ -137,10 +137,18 @@ impl Opened {
 
     /// Returns a caller's sandbox and its slot; the same answer for one that does not exist and for one of another tenant (T-NET-05).
     pub(crate) fn find(&self, app: &App, caller: &Caller, id: &str) -> Result<(SandboxRow, Arc<Slot>), Problem> {
+        self.find_with(id, || Self::row(app, caller, id))
+    }
+
+    // Whatever the reason is for which there is no row, no slot is left, and a slot of another tenant is as it was.
+    fn find_with(&self, id: &str, row: impl FnOnce() -> Result<SandboxRow, Problem>) -> Result<(SandboxRow, Arc<Slot>), Problem> {
         let slot = self.slot(id);
-        match app.catalog().sandbox(&caller.tenant, id)? {
-            Some(row) => Ok((row, slot)),
-            None => {
+        match row() {
+            Ok(row) => {
+                slot.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                Ok((row, slot))
+            }
+            Err(problem) => {
                 let mut table = self.table();
                 // One reference in the table and one here: it is not in use, and was never opened.
                 if table
@@ -149,7 +157,7 @@ impl Opened {
                 {
                     table.remove(id);
                 }
-                Err(Problem::not_found("sandbox"))
+                Err(problem)
             }
         }
     }
@@ -160,10 +168,7 @@ impl Opened {
     }
 
     fn slot(&self, id: &str) -> Arc<Slot> {
-        let mut table = self.table();
-        let slot = table.entry(id.to_owned()).or_insert_with(|| Arc::new(Slot::new()));
-        slot.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        Arc::clone(slot)
+        Arc::clone(self.table().entry(id.to_owned()).or_insert_with(|| Arc::new(Slot::new())))
     }
 
     // Closes those that were not used for longest until there is room for one more.
@@ -343,6 +348,14 @@ pub(super) async fn change<T: Send + 'static>(
     .await
 }
 
+impl App {
+    /// Returns a caller's sandbox and its slot, without holding up other requests while the catalog is busy.
+    pub(crate) async fn find_sandbox(&self, caller: &Caller, id: &str) -> Result<(SandboxRow, Arc<Slot>), Problem> {
+        let (caller, id) = (caller.clone(), id.to_owned());
+        self.look_up(move |app| app.opened().find(app, &caller, &id)).await
+    }
+}
+
 /// Returns the file of a sandbox: its name is the random id alone.
 pub(super) fn file(app: &App, tenant: &str, id: &str) -> Result<PathBuf, Problem> {
     Ok(app.tenant(tenant)?.directory("sandboxes")?.join(format!("{id}.db")))
@@ -427,4 +440,38 @@ pub(super) fn sweep(app: &App, tenant: &str) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str) -> SandboxRow {
+        let (id, tenant, preset) = (id.to_owned(), "t".to_owned(), "normal".to_owned());
+        SandboxRow { id, tenant, name: None, preset, base: None, created_at: 0, used_at: 0, expires_at: None }
+    }
+
+    #[test]
+    fn a_row_that_is_missing_or_cannot_be_read_leaves_no_slot() {
+        let opened = Opened::new(2);
+        for problem in [Problem::not_found("sandbox"), Problem::from(rusqlite::Error::InvalidQuery)] {
+            let status = problem.status;
+            assert_eq!(opened.find_with("x", || Err(problem)).err().map(|problem| problem.status), Some(status));
+            assert_eq!(opened.len(), 0);
+        }
+        assert!(opened.find_with("x", || Ok(row("x"))).is_ok());
+        assert_eq!(opened.len(), 1);
+    }
+
+    // T-NET-05: otherwise a stranger could keep the sandbox of another tenant open.
+    #[test]
+    fn looking_for_the_sandbox_of_another_tenant_does_not_use_it() {
+        let opened = Opened::new(2);
+        let (_, slot) = opened.find_with("x", || Ok(row("x"))).ok().unwrap();
+        let used = slot.used.load(Ordering::Relaxed);
+        assert!(opened.find_with("x", || Err(Problem::not_found("sandbox"))).is_err());
+        assert_eq!(slot.used.load(Ordering::Relaxed), used);
+        assert!(opened.find_with("x", || Ok(row("x"))).is_ok());
+        assert!(slot.used.load(Ordering::Relaxed) > used);
+    }
 }

@@ -32,7 +32,7 @@ pub(super) async fn install(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let most = Packages::WHEEL_MAX.0.min(app.config().body_bytes as u64);
     let wheel = input::spool(&app, &row.tenant, &headers, body, most).await?;
     change(&app, caller, (row, slot), Some(wheel.len()), move |sandbox| {
@@ -51,7 +51,7 @@ pub(super) async fn install(
 
 /// `DELETE /v1/sandboxes/{id}/packages/{package}`.
 pub(super) async fn uninstall(State(app): State<App>, caller: Caller, names: Names) -> Result<StatusCode, Problem> {
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let turn = slot.turn().await?;
     app.blocking(move |app| {
         let _turn = turn;
@@ -73,7 +73,7 @@ pub(super) async fn sessions(State(app): State<App>, caller: Caller, names: Name
 
 /// `DELETE /v1/sandboxes/{id}/sessions/{session}`.
 pub(super) async fn end_session(State(app): State<App>, caller: Caller, names: Names) -> Result<StatusCode, Problem> {
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let turn = slot.turn().await?;
     app.blocking(move |app| {
         let _turn = turn;

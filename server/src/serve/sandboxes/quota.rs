@@ -57,7 +57,7 @@ impl App {
 
     /// Refuses to store more for a tenant that has no room left.
     pub(crate) fn require_room(&self, tenant: &str, more: u64) -> Result<(), Problem> {
-        let (used, limit) = (self.bytes_of(tenant)?, self.config().bytes_of_tenant);
+        let (used, limit) = (self.bytes_of(tenant)?, self.allowed(tenant)?.bytes);
         if used.saturating_add(more) > limit {
             return Err(exceeded("bytes", "bytes", used, limit, LATER));
         }
@@ -81,19 +81,18 @@ impl App {
 
     /// Refuses a run of a tenant that has used its fuel of this hour.
     pub(crate) fn require_fuel(&self, tenant: &str) -> Result<(), Problem> {
-        let ((used, _), limit) = (self.catalog().spent(tenant)?, self.config().fuel_per_hour);
+        let ((used, _), limit) = (self.catalog().spent(tenant)?, self.allowed(tenant)?.fuel_per_hour);
         if used >= limit {
             let left = (HOUR - now().rem_euclid(HOUR)) / 1000 + 1;
             return Err(exceeded("fuel in this hour", "fuel_per_hour", used, limit, u64::try_from(left).unwrap_or(LATER)));
         }
         Ok(())
     }
+}
 
-    /// Refuses one more sandbox.
-    pub(super) fn too_many_sandboxes(&self) -> Problem {
-        let limit = self.config().sandboxes_of_tenant;
-        exceeded("sandboxes", "sandboxes", limit, limit, LATER)
-    }
+/// Refuses one more sandbox.
+pub(super) fn too_many_sandboxes(limit: u64) -> Problem {
+    exceeded("sandboxes", "sandboxes", limit, limit, LATER)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the size of the server's own files")]
@@ -123,7 +122,6 @@ fn size_below(directory: &Path) -> u64 {
 pub(super) async fn usage(State(app): State<App>, caller: Caller) -> Result<Json<Value>, Problem> {
     app.blocking(move |app| {
         let (fuel, runs) = app.catalog().spent(&caller.tenant)?;
-        let config = app.config();
         let hours = app.catalog().spent_by_hour(&caller.tenant)?.into_iter();
         let hours: Vec<Value> = hours.map(|(at, fuel, runs)| json!({ "at": rfc3339(at), "fuel": fuel, "runs": runs })).collect();
         Ok(Json(json!({
@@ -132,14 +130,7 @@ pub(super) async fn usage(State(app): State<App>, caller: Caller) -> Result<Json
             "fuel_this_hour": fuel,
             "runs_this_hour": runs,
             "hours": hours,
-            "limits": {
-                "sandboxes": config.sandboxes_of_tenant,
-                "bytes": config.bytes_of_tenant,
-                "fuel_per_hour": config.fuel_per_hour,
-                "concurrent": config.concurrent_of_tenant,
-                "queue": config.queue_of_tenant,
-                "requests_per_second": config.requests_per_second,
-            },
+            "limits": app.allowed(&caller.tenant)?.describe(),
         })))
     })
     .await
@@ -150,7 +141,7 @@ impl App {
     pub(crate) async fn require_known_room(&self, tenant: &str) -> Result<(), Problem> {
         let known = self.opened().stored.0.lock().unwrap_or_else(PoisonError::into_inner).get(tenant).copied();
         match known {
-            Some((at, bytes)) if at.elapsed() < FRESH && bytes <= self.config().bytes_of_tenant => Ok(()),
+            Some((at, bytes)) if at.elapsed() < FRESH && bytes <= self.allowed(tenant)?.bytes => Ok(()),
             _ => {
                 let tenant = tenant.to_owned();
                 self.blocking(move |app| app.require_room(&tenant, 0)).await

@@ -31,7 +31,7 @@ struct Choice {
 /// `GET /v1/sandboxes/{id}/export`.
 pub(super) async fn export(State(app): State<App>, caller: Caller, names: Names, uri: Uri) -> Result<Response, Problem> {
     let choice: Choice = input::query(&uri)?;
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let id = row.id.clone();
     let download = Download::begin(&app, &row.tenant)?;
     let (file, length) = app

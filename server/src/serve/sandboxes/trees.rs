@@ -30,7 +30,7 @@ struct At {
 pub(super) async fn pack(State(app): State<App>, caller: Caller, names: Names, uri: Uri) -> Result<Response, Problem> {
     let query: At = input::query(&uri)?;
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let download = Download::begin(&app, &row.tenant)?;
     let top = path.clone();
     let (file, length) = app
@@ -91,7 +91,7 @@ pub(super) async fn unpack(
     body: Body,
 ) -> Result<Response, Problem> {
     let path = path_of(&names);
-    let (row, slot) = app.opened().find(&app, &caller, names.get("id"))?;
+    let (row, slot) = app.find_sandbox(&caller, names.get("id")).await?;
     let archive = input::spool(&app, &row.tenant, &headers, body, app.config().body_bytes as u64).await?;
     let done = change(&app, caller, (row, slot), Some(archive.len()), move |sandbox| {
         let entries = tar::entries(archive.len(), |at, length| archive.part(at, length)).map_err(Problem::bad_request)?;

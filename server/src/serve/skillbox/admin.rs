@@ -18,8 +18,8 @@ use crate::serve::problem::Problem;
 /// Largest body of these routes.
 const MOST_BYTES: usize = 1 << 20;
 
-// The role, and the token if the server has one.
-fn require(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<(), Problem> {
+/// Requires the role, and the token if the server has one.
+pub(in crate::serve) fn require(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<(), Problem> {
     caller.require(Role::Admin)?;
     let Some(token) = &app.config().admin_token else { return Ok(()) };
     let shown = headers.get("x-admin-token").map(http::HeaderValue::as_bytes).unwrap_or_default();

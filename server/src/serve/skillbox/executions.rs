@@ -196,19 +196,24 @@ impl Order {
                 run = run.kept(name, content);
             }
         }
-        let result = match tenant.skills().run(run) {
+        let ran = tenant.skills().run(run);
+        let known = ran.as_ref().ok().and_then(|result| result.usage.as_ref()).map_or(0, |usage| usage.fuel);
+        let fuel = known.max(running.cancel.fuel_used());
+        if ran.is_ok() || fuel > 0 {
+            // Before anything else: a run whose results cannot be read has used its fuel.
+            app.catalog().spend(&tenant.name, fuel)?;
+        }
+        let result = match ran {
             Ok(result) => result,
             Err(error @ (Error::UnknownSkill(_) | Error::UnknownVersion { .. })) => {
                 return Ok(failed(format!("loading skill: {error}")));
             }
             Err(error) => return Err(error.into()),
         };
-        let fuel = result.usage.as_ref().map_or(0, |usage| usage.fuel);
         app.metrics().run("skill", result.status.as_str(), fuel);
         if let Some(limit) = result.limit {
             app.metrics().limit(limit.as_str());
         }
-        app.catalog().spend(&tenant.name, fuel)?;
         let files = artifacts::keep(app, &tenant, &new.id, &result)?;
         if let Some(session) = &new.session {
             sessions::keep(app, &tenant, session, result.left()?)?;

@@ -29,7 +29,7 @@ pub(super) fn require_name(name: &str) -> Result<(), Problem> {
 
 /// Rejects a new session if the tenant has the maximum number of sessions.
 pub(super) fn require_place(app: &App, tenant: &str, session: &str) -> Result<(), Problem> {
-    let most = app.config().sandboxes_of_tenant;
+    let most = app.allowed(tenant)?.sandboxes;
     if app.catalog().has_session(tenant, session)? {
         return Ok(());
     }

@@ -104,16 +104,21 @@ pub(super) async fn execute(State(app): State<App>, caller: Caller, request: Req
         sandbox.note(&cancel);
         let wall = Duration::from_millis(time).min(sandbox.limits().wall.0);
         let limits = Overrides { wall: Some(WallTime(wall)), ..Overrides::default() };
-        let output = sandbox.run(Command::bash(asked.command).cwd(workdir).cancelled_by(cancel).limits(limits));
+        let command = Command::bash(asked.command).cwd(workdir).cancelled_by(cancel.clone()).limits(limits);
+        let output = sandbox.run(command);
+        let fuel = output.as_ref().map_or(0, |output| output.usage.fuel).max(cancel.fuel_used());
+        if output.is_ok() || fuel > 0 {
+            // Before anything else: a command whose changes cannot be stored has used its fuel.
+            app.catalog().spend(&tenant, fuel)?;
+        }
         let output = output.map_err(|error| match Problem::from(error) {
             problem if problem.status == StatusCode::BAD_REQUEST => problem,
             problem => Problem { code: "execution_error", ..problem },
         })?;
-        app.metrics().run("session", output.status.name(), output.usage.fuel);
+        app.metrics().run("session", output.status.name(), fuel);
         if let Some(reached) = output.status.limit() {
             app.metrics().limit(reached.limit.as_str());
         }
-        app.catalog().spend(&tenant, output.usage.fuel)?;
         Ok(output)
     });
     let output = output.await?;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ const DIRECTORY: &str = "sessions";
 const BESIDE: [&str; 5] = ["", "-wal", "-shm", "-journal", "-running"];
 /// Largest file that is kept in a session.
 const MOST_BYTES: u64 = 100 << 20;
+/// How often the moment of the last use is written: not at every request.
+const USED_EVERY: i64 = 60_000;
 /// How long commands in a sandbox that is removed have to end.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 /// How often to check whether they have.
@@ -39,6 +41,8 @@ pub(super) struct Shells(Mutex<HashMap<(String, String), Arc<Shell>>>);
 struct Shell {
     sandbox: Mutex<Option<Sandbox>>,
     used: Mutex<Instant>,
+    /// When its use was last written to the row of the session, in milliseconds since 1970.
+    noted: AtomicI64,
     /// Commands under way.
     running: Mutex<HashMap<u64, Cancel>>,
     last: AtomicU64,
@@ -90,7 +94,7 @@ impl Shells {
         table.retain(|_, shell| Arc::strong_count(shell) > 1 || locked(&shell.sandbox).is_some());
         let new = || {
             let (sandbox, used) = (Mutex::default(), Mutex::new(Instant::now()));
-            Arc::new(Shell { sandbox, used, running: Mutex::default(), last: AtomicU64::new(0) })
+            Arc::new(Shell { sandbox, used, noted: AtomicI64::new(0), running: Mutex::default(), last: AtomicU64::new(0) })
         };
         let shell = Arc::clone(table.entry((tenant.to_owned(), session.to_owned())).or_insert_with(new));
         *locked(&shell.used) = Instant::now();
@@ -121,8 +125,19 @@ fn database(tenant: &Tenant, session: &str) -> Result<PathBuf, Problem> {
     Ok(tenant.directory(DIRECTORY)?.join(format!("{}.db", blake3::hash(session.as_bytes()).to_hex())))
 }
 
-/// Returns the sandbox of a session, created with the session's files if there is none.
+/// Returns the sandbox of a session, and notes the use in the session's row, which is all that remains of it after a restart.
 pub(super) fn open(app: &App, tenant: &Tenant, session: &str) -> Result<Used, Problem> {
+    let used = enter(app, tenant, session)?;
+    let (at, noted) = (now(), &used.shell.noted);
+    if at - noted.load(Ordering::Relaxed) > USED_EVERY {
+        app.catalog().use_session(&tenant.name, session)?;
+        noted.store(at, Ordering::Relaxed);
+    }
+    Ok(used)
+}
+
+// Returns the sandbox of a session, created with the session's files if there is none.
+fn enter(app: &App, tenant: &Tenant, session: &str) -> Result<Used, Problem> {
     let shells = &app.skillbox().shells;
     let shell = shells.get(&tenant.name, session);
     let mut place = locked(&shell.sandbox);
@@ -182,7 +197,7 @@ pub(super) fn destroy(app: &App, tenant: &Tenant, session: &str) -> Result<bool,
     if !database(tenant, session)?.exists() {
         return Ok(false);
     }
-    let sandbox = open(app, tenant, session)?;
+    let sandbox = enter(app, tenant, session)?;
     sync(app, tenant, session, &sandbox)?;
     drop(sandbox);
     discard(app, tenant, session)?;
@@ -217,7 +232,7 @@ fn put_away(app: &App, tenant: &Tenant, session: &str) -> Result<(), Problem> {
     if !database(tenant, session)?.exists() {
         return Ok(());
     }
-    let sandbox = open(app, tenant, session)?;
+    let sandbox = enter(app, tenant, session)?;
     sync(app, tenant, session, &sandbox)?;
     // One reference in the table and one here.
     if Arc::strong_count(&sandbox.shell) > 2 {

@@ -80,7 +80,7 @@ fn path(tenant: &Tenant, id: &str) -> Result<PathBuf, Problem> {
 /// Refuses bytes that a tenant has no room for: beside its files, which are counted now, and beside all that it has, which is counted now and then.
 pub(super) fn require_room(app: &App, tenant: &str, bytes: u64) -> Result<(), Problem> {
     app.require_room(tenant, bytes)?;
-    let most = app.config().bytes_of_tenant;
+    let most = app.allowed(tenant)?.bytes;
     let used = u64::try_from(app.catalog().bytes_of_files(tenant)?).unwrap_or(u64::MAX);
     if used.saturating_add(bytes) > most {
         let message = format!("the tenant's files have {used} bytes, and {most} are allowed: delete files that are not needed");
