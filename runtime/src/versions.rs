@@ -10,6 +10,7 @@ mod blame;
 mod compare;
 mod events;
 mod git;
+mod links;
 mod patch;
 mod reference;
 mod replay;
@@ -366,6 +367,9 @@ impl Versions<'_> {
     /// Restores files to their state at a version: those below some paths, or all of them with keys and sessions. This is a run
     /// itself, so it can be undone.
     ///
+    /// Restores content, permission bits, hard links and the modification times of files. Modification times of directories,
+    /// access times and change times are not restored. The result does not list files of which only the time was restored.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Invalid`] if the reference is invalid, and an error if a file cannot be read or written.
@@ -442,11 +446,11 @@ fn has_changed(reader: &Reader, version: &Version, path: &str) -> Result<bool, E
 // Where two versions of a database can differ, or a version and the committed state.
 fn places_of(reader: &Reader, one: i64, other: Option<i64>) -> Result<Where, Error> {
     let from = other.map_or(one, |other| one.min(other));
-    let (changes, is_complete) = reader.changes(from, other.map(|other| one.max(other)))?;
+    let (changes, links, is_complete) = reader.changes_and_links(from, other.map(|other| one.max(other)))?;
     if !is_complete {
         return Ok(Where::Everywhere);
     }
-    let mut places = BTreeMap::new();
+    let mut places: BTreeMap<String, bool> = links.into_iter().map(|path| (path, false)).collect();
     for change in changes {
         let is_moved = matches!(change.kind, ChangeKind::Renamed { .. });
         if let ChangeKind::Renamed { from } = change.kind {

@@ -26,21 +26,30 @@ struct Pair<'c> {
     /// Paths of directories in each state.
     known: [HashMap<Ino, Option<String>>; 2],
     changes: BTreeMap<String, Change>,
+    /// Unchanged files that share their content with other names than before.
+    links: BTreeSet<String>,
 }
 
 impl Reader {
     /// Returns the changes from a version to a later one, or to the committed state: by path, and whether the list is complete.
     /// The cost is proportional to the changes. Times of directories are ignored.
     pub fn changes(&self, from: i64, to: Option<i64>) -> Result<(Vec<Change>, bool), Error> {
+        let (changes, _, is_complete) = self.changes_and_links(from, to)?;
+        Ok((changes, is_complete))
+    }
+
+    /// Same as [`changes`](Self::changes), with the paths of otherwise unchanged files whose hard links changed.
+    pub fn changes_and_links(&self, from: i64, to: Option<i64>) -> Result<(Vec<Change>, Vec<String>, bool), Error> {
         let chunk_bytes = self.chunk_bytes() as u64;
         let (from, to) = self.states(from, to)?;
         Ok(self.rows(|connection| {
             let (from, known) = (at::refresh(connection, from)?, Default::default());
             let to = if to == At::now() { to } else { at::refresh(connection, to)? };
-            let mut pair = Pair { connection, from, to, chunk_bytes, known, changes: BTreeMap::new() };
+            let (changes, links) = (BTreeMap::new(), BTreeSet::new());
+            let mut pair = Pair { connection, from, to, chunk_bytes, known, changes, links };
             let is_complete = pair.compare()?;
             pair.join_renamed()?;
-            Ok((pair.changes.into_values().collect(), is_complete))
+            Ok((pair.changes.into_values().collect(), pair.links.into_iter().collect(), is_complete))
         })?)
     }
 
@@ -237,8 +246,11 @@ impl Pair<'_> {
                 (!is_same).then_some(ChangeKind::Attributes)
             }
         };
+        let other_names = |a: &Stat, b: &Stat| !a.is_dir() && (a.ino, a.nlink) != (b.ino, b.nlink) && a.nlink.max(b.nlink) > 1;
         if let Some(kind) = kind {
             self.add(path, kind, before, after);
+        } else if before.zip(after).is_some_and(|(a, b)| other_names(&a, &b)) {
+            self.links.insert(path.to_owned());
         }
         // Entries of a directory that was added as a whole were not saved one by one.
         let is_moved = before.map(|stat| stat.ino) != after.map(|stat| stat.ino);
