@@ -79,9 +79,6 @@ const PAGE_OF_RUNS: usize = 256;
 /// Default number of versions on a page.
 const PAGE: usize = 20;
 
-/// Maximum number of versions examined for one page of those that changed a path.
-const LOOKED_AT: usize = 100_000;
-
 impl Sandbox {
     /// Returns the versions of the sandbox.
     #[must_use]
@@ -154,23 +151,40 @@ impl Versions<'_> {
         self.sandbox.recorder.at(&self.sandbox.scope, version.number)
     }
 
-    /// Lists versions, newest first, with the runs that created them.
+    /// Lists versions, newest first, with the runs that created them. Fewer than `limit` (20 by default) are all that there are.
     ///
     /// # Errors
     ///
-    /// Returns an error if the database cannot be read.
+    /// Returns [`Error::Invalid`] with the version to continue from if the versions that changed a path are not found in time, and an
+    /// error if the database cannot be read.
     pub fn log(&self, path: Option<&str>, before: Option<i64>, limit: Option<usize>) -> Result<Vec<LoggedVersion>, Error> {
+        self.log_until(path, before, limit, Cancel::default())
+    }
+
+    /// Same as [`log`](Self::log), cancellable by a [`Cancel`].
+    pub(crate) fn log_until(
+        &self,
+        path: Option<&str>,
+        before: Option<i64>,
+        limit: Option<usize>,
+        cancel: Cancel,
+    ) -> Result<Vec<LoggedVersion>, Error> {
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
         let reader = self.reader()?;
         let limit = limit.unwrap_or(PAGE);
         let shown = self.sandbox.at.map(|at| at.saturating_add(1));
         let before = before.into_iter().chain(shown).min();
-        let (mut found, mut before, mut looked_at) = (Vec::new(), before, 0);
+        let (mut found, mut before) = (Vec::new(), before);
         let step = if path.is_some() { PAGE_OF_RUNS } else { limit.clamp(1, 1000) };
-        while found.len() < limit && looked_at < LOOKED_AT {
+        while found.len() < limit {
             let page = reader.versions(before, step)?;
             let Some(last) = page.last() else { break };
+            if let Some(reached) = before.filter(|_| deadline.is_over()) {
+                let found = found.len();
+                let reason = format!("listing versions takes too long: {found} were found from version {reached} on");
+                return Err(Error::Invalid(format!("{reason}; list fewer, or those before version {reached}")));
+            }
             before = Some(last.number);
-            looked_at += page.len();
             for logged in self.logged(page)? {
                 if found.len() < limit && self.is_wanted(&reader, &logged, path)? {
                     found.push(logged);
