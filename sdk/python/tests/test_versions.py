@@ -86,3 +86,26 @@ def test_async_has_the_same(project):
             assert (await box.replay()).difference is None
 
     asyncio.run(main())
+
+
+def test_a_fork_continues_from_a_version(tmp_path):
+    with Sandbox() as box:
+        box.write_file("/plan", "A")
+        box.write_file("/plan", "B")
+        for path in (None, tmp_path / "fork.db"):
+            with box.fork(path, at="HEAD~1") as fork:
+                assert fork.read_file("/plan") == "A"
+                fork.write_file("/plan", "C")
+        assert box.read_file("/plan") == "B"
+        with pytest.raises(errors.InvalidError):
+            box.fork(tmp_path / "none.db", at="missing")
+        assert not (tmp_path / "none.db").exists()
+
+    async def plain():
+        async with AsyncSandbox() as box:
+            await box.write_file("/plan", "A")
+            await box.write_file("/plan", "B")
+            async with await box.fork(at="HEAD~1") as fork:
+                return await fork.read_file("/plan")
+
+    assert asyncio.run(plain()) == "A"

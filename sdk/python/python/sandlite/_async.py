@@ -1516,8 +1516,8 @@ class AsyncSandbox:
                 return
             after, wait = version, 0.0 if more else 1.0
 
-    async def fork(self, path: Optional[HostPath] = None) -> "AsyncSandbox":
-        """Returns a second sandbox that continues from here, in memory or in a new file.
+    async def fork(self, path: Optional[HostPath] = None, *, at: Optional[Union[str, int]] = None) -> "AsyncSandbox":
+        """Returns a second sandbox that continues from here, in memory or in a new file; ``at`` continues from a version.
 
         >>> await box.write_file("/plan", "A")
         >>> async with await box.fork() as other:
@@ -1525,9 +1525,9 @@ class AsyncSandbox:
         >>> await box.read_file("/plan")
         'A'
         """
-        native = self._native
+        native, version = self._native, None if at is None else str(at)
         made = AsyncSandbox()
-        made._opened = await _native_answer(lambda done: native.fork(path, done))
+        made._opened = await _native_answer(lambda done: native.fork(path, version, done))
         return made
 
     async def close(self) -> None:

@@ -443,7 +443,7 @@ class Difference:
     """A path that differs between two versions."""
 
     path: str
-    #: ``added``, ``modified``, ``mode`` or ``deleted``.
+    #: ``added``, ``modified``, ``mode``, ``links`` or ``deleted``.
     kind: str
     is_directory: bool
     old_size: int
