@@ -495,7 +495,10 @@ fn unknown_values(reference: &str) -> Error {
 }
 
 fn values_between(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Vec<ValueDifference>, Error> {
-    let mut changed = candidates(range, from, to)?;
+    differing_values(candidates(range, from, to)?, from, to)
+}
+
+fn differing_values(mut changed: ChangedValues, from: &Reader, to: &Reader) -> Result<Vec<ValueDifference>, Error> {
     changed.keys.sort();
     changed.sessions.sort();
     changed.keys.dedup();

@@ -1228,7 +1228,7 @@ class AsyncSandbox:
         return await _finish(_calls.bisect(self._native, str(good), str(bad), command))
 
     async def replay(self, start: Union[str, int, None] = None) -> Replayed:
-        """Replays every run made with ``record=True`` in a copy, and compares exit code, output and files after each.
+        """Replays every run made with ``record=True`` in a copy, and compares exit code, output, files, keys and sessions after each.
 
         >>> result = await box.bash("echo $RANDOM > /number; cat /number", record=True)
         >>> (await box.replay()).difference is None

@@ -520,7 +520,7 @@ class ReplayDifference:
 
     run: int
     command: str
-    #: ``exit_code``, ``stdout``, ``stderr``, ``files`` or ``tools``.
+    #: ``exit_code``, ``stdout``, ``stderr``, ``files``, ``values`` (keys and sessions) or ``tools``.
     what: str
     recorded: str
     replayed: str

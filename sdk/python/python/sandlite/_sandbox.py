@@ -1218,7 +1218,7 @@ class Sandbox:
         return _finish(_calls.bisect(self._native, str(good), str(bad), command))
 
     def replay(self, start: Union[str, int, None] = None) -> Replayed:
-        """Replays every run made with ``record=True`` in a copy, and compares exit code, output and files after each.
+        """Replays every run made with ``record=True`` in a copy, and compares exit code, output, files, keys and sessions after each.
 
         >>> result = box.bash("echo $RANDOM > /number; cat /number", record=True)
         >>> (box.replay()).difference is None
