@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use sqlite_fs::{FsError, Version};
 
 use super::compare::{self, ValueDifference, Where};
-use super::{Versions, differing_values, places_of, reference, restore_values};
+use super::values::{differing_values, restore_values};
+use super::{Versions, places_of, reference};
 use crate::cancel::Deadline;
 use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};
 use crate::run::{Output, Recording};
