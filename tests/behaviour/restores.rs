@@ -21,6 +21,7 @@ fn a_name_that_alone_differs_is_linked_again() {
         "rm /b",
         "rm /b; ln /x /b",
         "mv /d /e",
+        "mv /d /e; mkdir /d; cp /e/c /d/c",
         "rm /a /d/c; echo 3 > /d/c",
         "cp /a /new; rm /a /b /d/c; mv /new /a; ln /a /d/c; ln /a /other",
         "chmod 600 /a; cp /a /new; mv /new /d/c",

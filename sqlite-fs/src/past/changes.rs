@@ -30,6 +30,8 @@ struct Pair<'c> {
     changes: BTreeMap<String, Change>,
     /// Unchanged files that share their content with other names than before.
     links: BTreeSet<String>,
+    /// Files with several names of which one leads to another file now, or did before.
+    linked: BTreeSet<Ino>,
     /// Size of the paths in `known`, and of those in `changes` and `links`.
     known_bytes: usize,
     listed_bytes: usize,
@@ -73,8 +75,9 @@ impl Reader {
             let (from, known) = (at::refresh(connection, from)?, Default::default());
             let to = if to == At::now() { to } else { at::refresh(connection, to)? };
             let (changes, links, is_cut) = (BTreeMap::new(), BTreeSet::new(), false);
-            let (known_bytes, listed_bytes) = (0, 0);
-            let mut pair = Pair { connection, from, to, chunk_bytes, known, changes, links, known_bytes, listed_bytes, is_cut };
+            let (linked, known_bytes, listed_bytes) = (BTreeSet::new(), 0, 0);
+            let mut pair =
+                Pair { connection, from, to, chunk_bytes, known, changes, links, linked, known_bytes, listed_bytes, is_cut };
             let is_complete = pair.compare()?;
             pair.join_renamed()?;
             Ok((pair.changes.into_values().collect(), pair.links.into_iter().collect(), is_complete))
@@ -141,7 +144,28 @@ impl Pair<'_> {
             }
             self.compare_path(&path, 0)?;
         }
+        self.list_linked(&inodes)?;
         Ok(is_complete && !self.is_cut)
+    }
+
+    /// Lists the other names of files that lost or gained a name with a directory that moved: nothing of them was saved.
+    fn list_linked(&mut self, saved: &BTreeSet<Ino>) -> Result<(), Fault> {
+        let linked: BTreeSet<Ino> = self.linked.difference(saved).copied().collect();
+        for (dir, name) in self.names_of_linked(&linked)? {
+            for side in 0..2 {
+                let Some(path) = unless_unknown(self.path_of(side, dir))?.flatten().map(|path| join(&path, &name)) else {
+                    continue;
+                };
+                if self.is_cut {
+                    return Ok(());
+                }
+                self.compare_path(&path, 0)?;
+                if !self.changes.contains_key(&path) && !self.links.contains(&path) && self.has_room(&path) {
+                    self.links.insert(path);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Collects all names that saved files with several names had or have. Reads all entries if there is such a file.
@@ -300,6 +324,12 @@ impl Pair<'_> {
             self.add(path, kind, before, after);
         } else if before.zip(after).is_some_and(|(a, b)| other_names(&a, &b)) && self.has_room(path) {
             self.links.insert(path.to_owned());
+        }
+        if let (Some(a), Some(b)) = (&before, &after)
+            && a.ino != b.ino
+            && other_names(a, b)
+        {
+            self.linked.extend([a, b].into_iter().filter(|stat| stat.nlink > 1).map(|stat| stat.ino));
         }
         // Entries of a directory that was added as a whole were not saved one by one.
         let is_moved = before.map(|stat| stat.ino) != after.map(|stat| stat.ino);
