@@ -211,6 +211,8 @@ fn echo(host: &Host) {
             judge(ratio(a, b) <= 1.15)
         );
     }
+    let kept = [&with, &without].map(|sandbox| sandbox.versions().log(None, None, Some(1)).expect("it is read").len());
+    assert_eq!(kept, [1, 0], "a sandbox without a budget for the past stores no version");
 }
 
 /// The time of `undo` and `restore` of one file in a sandbox with many files and keys, compared with one with few.

@@ -546,7 +546,7 @@ pub(crate) struct Mcp {
     /// Accept the current tool descriptions of these MCP servers, which re-enables changed tools
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mcp_servers")]
     pub(crate) mcp_confirm: Vec<String>,
-    /// Offer only these tools, separated by commas [default: all]
+    /// Offer only these tools, separated by commas; actions for programs are offered only if named [default: all tools for models]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
     /// Offer the skills of a catalog, also as files in /skills [default: $SANDLITE_SKILLS, else the user's own]

@@ -48,7 +48,8 @@ pub(crate) struct GitExport {
 #[command(after_help = "\
 Imports the first-parent history, oldest commit first. Author, date and message are stored in the history, and tags become checkpoints. \
 Everything is checked before anything is changed: a damaged repository, submodules, SHA-256 names, alternates and files that \
-would be overwritten are errors.")]
+would be overwritten are errors. If the process is killed, the commits imported by then remain: restore the directory to the \
+checkpoint before-git-import-HASH, which a complete import removes.")]
 pub(crate) struct GitImport {
     /// The repository or bundle
     #[arg(value_name = "DIR|FILE.bundle")]

@@ -65,7 +65,7 @@ impl Rows {
     }
 
     fn change(&mut self, one: &Difference, kind: FileType, at: usize, run: Option<i64>) {
-        let is_kept = one.is_directory && matches!(one.kind, DifferenceKind::Mode);
+        let is_kept = one.is_directory && matches!(one.kind, DifferenceKind::Mode) || matches!(one.kind, DifferenceKind::Links);
         if is_kept {
             return;
         }
@@ -253,6 +253,7 @@ fn kind(kind: DifferenceKind) -> (&'static str, &'static str) {
         DifferenceKind::Added => ("added", "created"),
         DifferenceKind::Modified => ("modified", "modified"),
         DifferenceKind::Mode => ("mode", "attributes"),
+        DifferenceKind::Links => ("links", "attributes"),
         DifferenceKind::Deleted => ("deleted", "deleted"),
     }
 }

@@ -381,7 +381,7 @@ const SHOW: &str = "Shows one run in full: command, exit code, output, and its c
 const BLAME: &str = "Returns the lines of a text file, each with the run that wrote it.";
 const BISECT: &str =
     "Finds the run that broke something: runs a command at versions between a good one and a bad one, each in a temporary copy.";
-const REPLAY: &str = "Replays every recorded run in a temporary copy and compares exit code, output and files after each. Returns the first difference.";
+const REPLAY: &str = "Replays every recorded run in a temporary copy and compares exit code, output, files, keys and sessions after each. Returns the first difference.";
 const CHANGES: &str =
     "Shows the changes in the sandbox since a version; defaults to its mounted directories, or to the first run.";
 const APPLY: &str = "Applies the sandbox's changes to a directory on this machine, all or none. Reports a conflict for files that were edited there meanwhile.";

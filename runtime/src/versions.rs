@@ -10,16 +10,18 @@ mod blame;
 mod compare;
 mod events;
 mod git;
+mod links;
 mod patch;
 mod reference;
 mod replay;
 mod seen;
 mod show;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
-use sqlite_fs::{ChangeKind, ChangedValues, FsError, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
+use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
 
 pub use apply::{Applied, AppliedFile, Apply, Refusal};
 pub use bisect::{BisectStep, Bisection, Verdict};
@@ -31,11 +33,11 @@ pub use git::{GitExport, GitExported, GitForm, GitImport, GitImported};
 pub(crate) use reference::resolve;
 pub use replay::{ReplayDifference, Replayed};
 pub use show::ShownRun;
+use values::{changed_values, restore_values, unknown_values};
 
 use crate::cancel::Deadline;
 use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};
 use crate::sandbox::Sandbox;
-use crate::session;
 use crate::vfs::View;
 use crate::{Cancel, Error, clock};
 
@@ -77,9 +79,6 @@ const PAGE_OF_RUNS: usize = 256;
 
 /// Default number of versions on a page.
 const PAGE: usize = 20;
-
-/// Maximum number of versions examined for one page of those that changed a path.
-const LOOKED_AT: usize = 100_000;
 
 impl Sandbox {
     /// Returns the versions of the sandbox.
@@ -153,23 +152,40 @@ impl Versions<'_> {
         self.sandbox.recorder.at(&self.sandbox.scope, version.number)
     }
 
-    /// Lists versions, newest first, with the runs that created them.
+    /// Lists versions, newest first, with the runs that created them. Fewer than `limit` (20 by default) are all that there are.
     ///
     /// # Errors
     ///
-    /// Returns an error if the database cannot be read.
+    /// Returns [`Error::Invalid`] with the version to continue from if the versions that changed a path are not found in time, and an
+    /// error if the database cannot be read.
     pub fn log(&self, path: Option<&str>, before: Option<i64>, limit: Option<usize>) -> Result<Vec<LoggedVersion>, Error> {
+        self.log_until(path, before, limit, Cancel::default())
+    }
+
+    /// Same as [`log`](Self::log), cancellable by a [`Cancel`].
+    pub(crate) fn log_until(
+        &self,
+        path: Option<&str>,
+        before: Option<i64>,
+        limit: Option<usize>,
+        cancel: Cancel,
+    ) -> Result<Vec<LoggedVersion>, Error> {
+        let deadline = Deadline::after(self.sandbox.limits.wall.0, cancel);
         let reader = self.reader()?;
         let limit = limit.unwrap_or(PAGE);
         let shown = self.sandbox.at.map(|at| at.saturating_add(1));
         let before = before.into_iter().chain(shown).min();
-        let (mut found, mut before, mut looked_at) = (Vec::new(), before, 0);
+        let (mut found, mut before) = (Vec::new(), before);
         let step = if path.is_some() { PAGE_OF_RUNS } else { limit.clamp(1, 1000) };
-        while found.len() < limit && looked_at < LOOKED_AT {
+        while found.len() < limit {
             let page = reader.versions(before, step)?;
             let Some(last) = page.last() else { break };
+            if let Some(reached) = before.filter(|_| deadline.is_over()) {
+                let found = found.len();
+                let reason = format!("listing versions takes too long: {found} were found from version {reached} on");
+                return Err(Error::Invalid(format!("{reason}; list fewer, or those before version {reached}")));
+            }
             before = Some(last.number);
-            looked_at += page.len();
             for logged in self.logged(page)? {
                 if found.len() < limit && self.is_wanted(&reader, &logged, path)? {
                     found.push(logged);
@@ -366,6 +382,9 @@ impl Versions<'_> {
     /// Restores files to their state at a version: those below some paths, or all of them with keys and sessions. This is a run
     /// itself, so it can be undone.
     ///
+    /// Restores content, permission bits, hard links and the modification times of files. Modification times of directories,
+    /// access times and change times are not restored. The result does not list files of which only the time was restored.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Invalid`] if the reference is invalid, and an error if a file cannot be read or written.
@@ -442,11 +461,11 @@ fn has_changed(reader: &Reader, version: &Version, path: &str) -> Result<bool, E
 // Where two versions of a database can differ, or a version and the committed state.
 fn places_of(reader: &Reader, one: i64, other: Option<i64>) -> Result<Where, Error> {
     let from = other.map_or(one, |other| one.min(other));
-    let (changes, is_complete) = reader.changes(from, other.map(|other| one.max(other)))?;
+    let (changes, links, is_complete) = reader.changes_and_links(from, other.map(|other| one.max(other)))?;
     if !is_complete {
         return Ok(Where::Everywhere);
     }
-    let mut places = BTreeMap::new();
+    let mut places: BTreeMap<String, bool> = links.into_iter().map(|path| (path, false)).collect();
     for change in changes {
         let is_moved = matches!(change.kind, ChangeKind::Renamed { .. });
         if let ChangeKind::Renamed { from } = change.kind {
@@ -461,103 +480,6 @@ fn places_of(reader: &Reader, one: i64, other: Option<i64>) -> Result<Where, Err
 pub(crate) fn seconds_ago(seconds: u64) -> i64 {
     let nanos = u128::from(seconds) * 1_000_000_000;
     i64::try_from(u128::from(clock::unix_nanos()).saturating_sub(nanos)).unwrap_or(0)
-}
-
-// The keys and sessions that differ between two states; `None` if another program may have changed them unseen.
-fn changed_values(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Option<Vec<ValueDifference>>, Error> {
-    match values_between(range, from, to) {
-        Err(error) if error.fs_error() == Some(FsError::Unknown) => Ok(None),
-        found => found.map(Some),
-    }
-}
-
-fn unknown_values(reference: &str) -> Error {
-    let reason = "another program wrote to the file since then; name the paths to restore, such as `/`";
-    Error::Invalid(format!("cannot restore the keys of version `{reference}`: {reason}"))
-}
-
-fn values_between(range: (&Reader, Option<i64>), from: &Reader, to: &Reader) -> Result<Vec<ValueDifference>, Error> {
-    let mut changed = candidates(range, from, to)?;
-    changed.keys.sort();
-    changed.sessions.sort();
-    changed.keys.dedup();
-    changed.sessions.dedup();
-    let mut found = Vec::new();
-    let mut add = |value, name, is_before: bool, is_after: bool| {
-        let kind = match (is_before, is_after) {
-            (false, _) => DifferenceKind::Added,
-            (true, true) => DifferenceKind::Modified,
-            (true, false) => DifferenceKind::Deleted,
-        };
-        found.push(ValueDifference { value, name, kind });
-    };
-    for key in changed.keys {
-        let (old, new) = (from.get(&key)?, to.get(&key)?);
-        let content = |value: &Option<sqlite_fs::Value>| value.as_ref().map(|value| (value.json.clone(), value.secret));
-        if content(&old) != content(&new) {
-            add(ValueKind::Key, key, old.is_some(), new.is_some());
-        }
-    }
-    for name in changed.sessions {
-        let parts = |reader: &Reader| -> Result<Vec<Vec<u8>>, Error> {
-            let parts = [session::SHELL, session::PYTHON].map(|part| reader.session(&name, part));
-            Ok(parts.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-        };
-        let (old, new) = (parts(from)?, parts(to)?);
-        if old != new {
-            add(ValueKind::Session, name, !old.is_empty(), !new.is_empty());
-        }
-    }
-    Ok(found)
-}
-
-// The keys and sessions that changed after a version up to another one, or all of them if another program wrote to the file.
-fn candidates((older, until): (&Reader, Option<i64>), one: &Reader, other: &Reader) -> Result<ChangedValues, Error> {
-    Ok(match older.changed_values(until)? {
-        Some(changed) => changed,
-        None => ChangedValues {
-            keys: one.keys("")?.into_iter().chain(other.keys("")?).collect(),
-            sessions: one.sessions()?.into_iter().chain(other.sessions()?).collect(),
-        },
-    })
-}
-
-// Restores keys and sessions: those that changed since, or all of them if another program wrote to the file.
-fn restore_values(transaction: &Transaction, now: &Reader, then: &Reader) -> Result<(), Error> {
-    let changed = candidates((then, None), now, then)?;
-    let kv = transaction.kv();
-    for key in &changed.keys {
-        let (old, present) = (then.get(key)?, kv.get(key)?);
-        let Some(old) = old else {
-            if present.is_some() {
-                kv.delete(key)?;
-            }
-            continue;
-        };
-        if present.as_ref().is_none_or(|value| value.json != old.json) {
-            kv.set(key, &old.json)?;
-        }
-        if present.is_none_or(|value| value.secret != old.secret) {
-            kv.set_secret(key, old.secret)?;
-        }
-    }
-    let sessions = transaction.sessions();
-    for name in &changed.sessions {
-        let mut parts = Vec::new();
-        for part in [session::SHELL, session::PYTHON] {
-            parts.push((part, then.session(name, part)?, sessions.get(name, part)?));
-        }
-        // A part that did not exist goes, and only a whole session can be removed.
-        if parts.iter().any(|(_, old, present)| old.is_none() && present.is_some()) {
-            sessions.remove(name)?;
-        }
-        for (part, old, _) in parts {
-            if let Some(old) = old {
-                sessions.set(name, part, &old)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 // Whether a run changed a path, or something below it.

@@ -1113,9 +1113,18 @@ type Differences struct {
 		OldSize     int64  `json:"old_size"`
 		NewSize     int64  `json:"new_size"`
 	} `json:"files"`
-	Total     int    `json:"total"`
-	Patch     string `json:"patch"`
-	Truncated bool   `json:"truncated"`
+	Total         int               `json:"total"`
+	Values        []ValueDifference `json:"values"`
+	ValuesUnknown bool              `json:"values_unknown"`
+	Patch         string            `json:"patch"`
+	Truncated     bool              `json:"truncated"`
+}
+
+// ValueDifference is a key or session that differs between two versions.
+type ValueDifference struct {
+	Value string `json:"value"`
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
 }
 
 func (s *Sandbox) differences(ctx context.Context, action string, arguments map[string]any) (*Differences, error) {

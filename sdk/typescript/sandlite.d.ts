@@ -148,6 +148,8 @@ export interface VersionRow {
 export interface Differences {
   files: { path: string; kind: string; is_directory: boolean; old_size: number; new_size: number }[];
   total: number;
+  values?: { value: "key" | "session"; name: string; kind: "added" | "modified" | "deleted" }[];
+  values_unknown?: boolean;
   patch: string;
   truncated: boolean;
 }

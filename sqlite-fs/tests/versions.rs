@@ -105,6 +105,40 @@ fn changes_are_listed_by_path() {
 }
 
 #[test]
+fn the_paths_of_changes_between_versions_are_bounded_together() {
+    let database = Database::options().open().unwrap();
+    let before = write(&database, "/first", "x");
+    commit(&database, |transaction| {
+        let deep = (0..100).fold(1, |dir, _| transaction.mkdir(dir, &"d".repeat(255), 0o755, 0, 0).unwrap());
+        for number in 0..2800 {
+            transaction.create(deep, &number.to_string(), 0o644, 0, 0).unwrap();
+        }
+    });
+    let (changes, is_complete) = database.reader().unwrap().changes(before, None).unwrap();
+    let bytes: usize = changes.iter().map(|change| change.path.len()).sum();
+    assert!(!is_complete && (60 << 20..70 << 20).contains(&bytes), "{} paths, {bytes} bytes", changes.len());
+}
+
+#[test]
+fn hard_links_that_changed_are_listed_apart() {
+    let database = Database::options().open().unwrap();
+    let before = commit(&database, |transaction| {
+        let fs = transaction.fs();
+        fs.write("/a", "one").unwrap();
+        fs.hard_link("/a", "/b").unwrap();
+        fs.write("/c", "other").unwrap();
+    });
+    commit(&database, |transaction| {
+        let fs = transaction.fs();
+        fs.remove_file("/b").unwrap();
+        fs.write("/b", "two").unwrap();
+    });
+    let (changes, links, is_complete) = database.reader().unwrap().changes_and_links(before, None).unwrap();
+    assert_eq!(changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), ["/b"]);
+    assert!(is_complete && links == ["/a"], "{links:?}");
+}
+
+#[test]
 fn kept_versions_are_unchanged_by_pruning() {
     let database = Database::options().open().unwrap();
     let versions: Vec<i64> = (0..20)

@@ -345,6 +345,64 @@ fn an_import_chooses_a_reference_and_a_depth() {
 }
 
 #[test]
+fn an_empty_first_commit_creates_the_directory_and_counts() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r");
+    std::fs::create_dir(&path).unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    git(&path, &["commit", "-q", "-m", "Empty", "--allow-empty"]);
+    git(&path, &["tag", "empty"]);
+    std::fs::write(path.join("n"), "1").unwrap();
+    git(&path, &["add", "-A"]);
+    git(&path, &["commit", "-q", "-m", "One"]);
+    git(&path, &["commit", "-q", "-m", "Nothing", "--allow-empty"]);
+    git(&path, &["tag", "last"]);
+    for has_files in [false, true] {
+        let sandbox = sandbox();
+        if has_files {
+            sandbox.fs().write("/other", "x").unwrap();
+        }
+        let imported = import(&sandbox, &path, "/r").unwrap();
+        assert_eq!((imported.commits, imported.versions, imported.checkpoints.len()), (3, 2, 2), "{has_files}");
+        let at = |name: &str| sandbox.at(name).unwrap();
+        assert!(at("empty").fs().exists("/r").unwrap() && !at("empty").fs().exists("/r/n").unwrap(), "{has_files}");
+        assert_eq!(at("last").fs().read("/r/n").unwrap(), b"1");
+        let names: Vec<_> = sandbox.versions().checkpoints().unwrap().into_iter().map(|label| label.name).collect();
+        assert_eq!(names, ["last", "empty"], "{has_files}");
+    }
+}
+
+#[test]
+fn an_import_that_fails_in_the_middle_is_rolled_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("r");
+    std::fs::create_dir(&path).unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    for number in 0..5 {
+        std::fs::write(path.join(number.to_string()), "x").unwrap();
+        git(&path, &["add", "-A"]);
+        git(&path, &["commit", "-q", "-m", &number.to_string()]);
+    }
+    for has_files in [false, true] {
+        let sandbox = sandbox();
+        if has_files {
+            sandbox.fs().write("/other", "x").unwrap();
+        }
+        let commits = std::sync::atomic::AtomicUsize::new(0);
+        let refuse_third = move |_: &runtime::Commit<'_>| {
+            let earlier = commits.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if earlier == 2 { Err("closed".to_owned()) } else { Ok(()) }
+        };
+        sandbox.on_commit("/r", refuse_third).unwrap();
+        let error = import(&sandbox, &path, "/r").unwrap_err().to_string();
+        assert!(error.contains("closed"), "{error}");
+        assert!(!sandbox.fs().exists("/r").unwrap(), "{has_files}");
+        assert_eq!(sandbox.versions().checkpoints().unwrap(), [], "{has_files}");
+        assert_eq!(import(&sandbox, &path, "/r").unwrap().versions, 5, "{has_files}");
+    }
+}
+
+#[test]
 fn a_repository_that_cannot_be_imported_is_an_error_and_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);

@@ -24,6 +24,7 @@ mod policy;
 mod processes;
 mod programs;
 mod replay;
+mod restores;
 mod sessions;
 mod skill_examples;
 mod skill_sessions;

@@ -105,6 +105,24 @@ fn a_forged_record_is_a_difference_that_is_shown() {
 }
 
 #[test]
+fn a_forged_state_of_a_session_is_a_difference() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let sandbox = Sandbox::builder().host(host()).database(&path).open().unwrap();
+    sandbox.kv().set("given", 1).unwrap();
+    sandbox.session("s").unwrap().run(Command::bash("x=1; f() { echo $RANDOM; }; cd /tmp").record()).unwrap();
+    drop(sandbox);
+    let replay = || {
+        let sandbox = Sandbox::builder().host(host()).database(&path).read_only().open().unwrap();
+        sandbox.versions().replay(None).unwrap()
+    };
+    assert_eq!((replay().difference, replay().notes), (None, Vec::new()));
+    forge(&path, "UPDATE sandlite_session SET state=x'00'");
+    let difference = replay().difference.unwrap();
+    assert_eq!((difference.what, difference.recorded.as_str()), ("values", "M session s"));
+}
+
+#[test]
 fn a_replay_starts_at_the_given_version() {
     let sandbox = sandbox();
     for number in 1..=4 {

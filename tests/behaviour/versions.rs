@@ -510,3 +510,35 @@ fn a_mode_that_git_does_not_know_is_a_remark_in_a_patch() {
     compared.write_patch("/", &mut patch).unwrap();
     assert!(patch.starts_with(b"diff --git a/other b/other\n"), "{}", String::from_utf8_lossy(&patch));
 }
+
+#[test]
+fn the_log_of_a_path_finds_its_changes_however_many_versions_are_newer() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.db");
+    let open = || Sandbox::builder().host(super::host()).database(&path).open().unwrap();
+    let sandbox = open();
+    sandbox.bash("echo 1 > /old").unwrap();
+    sandbox.bash("echo 1 > /new").unwrap();
+    drop(sandbox);
+    // As if the last run had been repeated.
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100500) INSERT INTO";
+    let last = "(SELECT call FROM sandlite_version ORDER BY id DESC LIMIT 1)";
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other
+        .execute_batch(&format!(
+            "BEGIN;
+             {numbers} tool_calls (id, name, parameters, status, started_at, completed_at, duration_ms)
+               SELECT id+i, name, parameters, status, started_at, completed_at, duration_ms FROM tool_calls, n WHERE id={last};
+             {numbers} sandlite_run (id, command, stdout_truncated, stderr_truncated, interrupted, exit_code, changes, started_ns,
+               completed_ns, stdout, stderr)
+               SELECT id+i, command, 0, 0, 0, 0, changes, started_ns, completed_ns, x'', x'' FROM sandlite_run, n WHERE id={last};
+             {numbers} sandlite_version (id, time_ns, call, mark, entries, total, outside, inodes)
+               SELECT id+i, time_ns, call+i, mark, entries, total, outside, x'' FROM sandlite_version, n
+               WHERE id=(SELECT max(id) FROM sandlite_version);
+             COMMIT"
+        ))
+        .unwrap();
+    drop(other);
+    let logged = open().versions().log(Some("/old"), None, Some(1)).unwrap();
+    assert_eq!(logged.iter().map(|one| one.run.as_ref().unwrap().command.as_str()).collect::<Vec<_>>(), ["echo 1 > /old"]);
+}

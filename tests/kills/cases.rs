@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use runtime::{Command, GitImport, Host, Sandbox};
+use runtime::{Command, GitExport, GitForm, GitImport, Host, Sandbox};
 use serde_json::{Value, json};
 
 /// Files of a tree, each of some kilobytes.
@@ -170,6 +170,18 @@ pub static CASES: &[Case] = &[
         copy.versions().git_import(&path, &options).unwrap();
         tree(&copy, "/tree", what)
     }, makes: Some("new")),
+    case!("git import", ["git", "import", "commits.bundle", "--into", "/repo"], |_, sandbox, _, what| {
+        let labels = sandbox.versions().checkpoints().unwrap();
+        let Some(start) = labels.iter().find(|label| label.name.starts_with("before-git-import-")) else {
+            return tree(sandbox, "/repo", what);
+        };
+        if sandbox.fs().exists("/repo").unwrap() {
+            sandbox.versions().restore(&start.name, &["/repo".to_owned()]).unwrap();
+        }
+        assert!(!sandbox.fs().exists("/repo").unwrap(), "{what}");
+        assert!(sandbox.versions().remove_checkpoint(&start.name).unwrap(), "{what}");
+        false
+    }),
     case!("mcp", ["mcp"], |_, sandbox, answers, what| {
         let acknowledged = answers.iter().filter_map(|line| {
             let answer: Value = serde_json::from_str(line).unwrap();
@@ -291,6 +303,13 @@ impl Template {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             fs::write(path(&format!("{name}-1.0-py3-none-any.whl")), sandbox.fs().read("/w.whl").unwrap()).unwrap();
         }
+        let sandbox = Sandbox::builder().host(host).open().unwrap();
+        sandbox.fs().create_dir_all("/repo").unwrap();
+        for number in 0..FILES {
+            sandbox.fs().write(&format!("/repo/{number}"), content(number)).unwrap();
+        }
+        let options = GitExport { path: "/repo".to_owned(), form: GitForm::Bundle, checkpoints: false };
+        sandbox.versions().git_export(&path("commits.bundle"), &options).unwrap();
         let sandbox = Sandbox::builder().host(host).database(path("a.db")).open().unwrap();
         sandbox.import_tree(path("tree"), "/tree").unwrap();
         sandbox.versions().checkpoint("start", None).unwrap();

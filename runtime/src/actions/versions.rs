@@ -162,7 +162,7 @@ impl Request for Log {
         let sandbox = context.sandbox();
         let path = self.path.map(|path| sandbox.agent().absolute(&path)).transpose()?;
         let limit = self.limit.map(|limit| limit.min(MOST));
-        let mut logged = sandbox.versions().log(path.as_deref(), self.before, limit)?;
+        let mut logged = sandbox.versions().log_until(path.as_deref(), self.before, limit, context.cancel())?;
         if self.digest {
             sandbox.versions().add_digests(&mut logged, context.cancel())?;
         }

@@ -289,7 +289,13 @@ impl Plan {
         let prefix = format!("{}/", top.trim_end_matches('/'));
         for difference in &self.compared.differences {
             let Some(relative) = difference.path.strip_prefix(&prefix).filter(|rest| !rest.is_empty()) else { continue };
-            if difference.is_directory && difference.kind == DifferenceKind::Mode {
+            let is_skipped = match difference.kind {
+                DifferenceKind::Mode => difference.is_directory,
+                // The directory's own hard links remain.
+                DifferenceKind::Links => true,
+                _ => false,
+            };
+            if is_skipped {
                 continue;
             }
             let refusal = |reason: &str| Refusal { path: relative.to_owned(), reason: reason.to_owned() };

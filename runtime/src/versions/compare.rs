@@ -2,13 +2,13 @@
 //!
 //! Works on views, so it sees the same files as all other callers; the fixed world is the same in all of them and is omitted.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use sqlite_fs::path::{Last, Tree as _};
 use sqlite_fs::{FileType, FsError, Reader, Rows, Stat, Step, Transaction, Volume as _, VolumeMut as _};
 
+use super::links::{LinkPairs, Links, Relinked, shared};
 use crate::Error;
 use crate::cancel::Deadline;
 use crate::defaults::USER;
@@ -29,6 +29,8 @@ pub enum DifferenceKind {
     Modified,
     /// Only the permission bits changed.
     Mode,
+    /// Only its hard links changed: it shares its content with other names, of those that exist on both sides.
+    Links,
     /// Deleted.
     Deleted,
 }
@@ -41,6 +43,7 @@ impl DifferenceKind {
             Self::Added => 'A',
             Self::Modified => 'M',
             Self::Mode => 'm',
+            Self::Links => 'l',
             Self::Deleted => 'D',
         }
     }
@@ -105,13 +108,14 @@ pub struct Comparison {
 
 /// A file on one side.
 #[derive(Clone)]
-struct Side {
-    kind: FileType,
-    node: Node,
-    stat: Stat,
+pub(super) struct Side {
+    pub(super) kind: FileType,
+    pub(super) node: Node,
+    pub(super) stat: Stat,
 }
 
-type Sides = BTreeMap<String, Side>;
+/// The files of one side, by path.
+pub(super) type Sides = BTreeMap<String, Side>;
 
 /// Returns whether a path equals another one, or is below it.
 pub(super) fn is_at_or_below(path: &str, top: &str) -> bool {
@@ -239,7 +243,7 @@ fn differences<A: Rows, B: Rows>(
     trusts_stamps: bool,
     deadline: &Deadline,
 ) -> Result<Vec<Difference>, Error> {
-    let mut found = Vec::new();
+    let (mut found, mut links) = (Vec::new(), LinkPairs::new(old, new));
     let size = |side: &Side| if side.kind == FileType::File { side.stat.size } else { 0 };
     let difference = |path: &str, kind, old: Option<&Side>, new: Option<&Side>| Difference {
         path: path.to_owned(),
@@ -259,6 +263,8 @@ fn differences<A: Rows, B: Rows>(
                     found.push(difference(path, DifferenceKind::Modified, Some(side), Some(other)));
                 } else if side.stat.mode != other.stat.mode {
                     found.push(difference(path, DifferenceKind::Mode, Some(side), Some(other)));
+                } else if !links.are_equal(side, other) {
+                    found.push(difference(path, DifferenceKind::Links, Some(side), Some(other)));
                 }
             }
         }
@@ -325,7 +331,8 @@ impl Comparison {
     }
 }
 
-/// Makes the files of a run equal to those of another state, below some paths or everywhere, and returns the changes.
+/// Makes the files of a run equal to those of another state, below some paths or everywhere, and returns the changes: content,
+/// permission bits, hard links and the modification times of files. Times alone are not listed.
 pub(super) fn make_equal(
     now: &View<Transaction>,
     then: &View<Reader>,
@@ -335,63 +342,129 @@ pub(super) fn make_equal(
 ) -> Result<Comparison, Error> {
     let (present, wanted) = (list(now, paths, place, deadline)?, list(then, paths, place, deadline)?);
     let differences = differences(now, &present, then, &wanted, place.trusts_stamps(), deadline)?;
-    let fs = now.fs();
+    let complete = list_linked(now, then, (&differences, &wanted), (paths, place), deadline)?;
+    let (all_present, all_wanted) = complete.as_ref().map_or((&present, &wanted), |(present, wanted)| (present, wanted));
+    let (fs, mut removed) = (now.fs(), HashSet::new());
     // Removals come first, from the leaves up, because another type of file may take their place.
     for difference in differences.iter().rev() {
         let Some(old) = present.get(&difference.path) else { continue };
         let is_replaced = wanted.get(&difference.path).is_none_or(|new| new.kind != old.kind);
         if is_replaced && fs.symlink_metadata(&difference.path).is_ok() {
-            if old.kind == FileType::Directory { fs.remove_dir(&difference.path)? } else { fs.remove_file(&difference.path)? }
+            if old.kind == FileType::Directory {
+                fs.remove_dir(&difference.path)?
+            } else {
+                fs.remove_file(&difference.path)?
+            }
+            removed.insert(difference.path.as_str());
         }
     }
-    let is_limited = !paths.is_empty() && matches!(place, Where::At(_));
-    bring_all_back(now, then, &differences, &wanted, is_limited)?;
+    let restoring =
+        Restoring { now, then, paths, place, wanted: &wanted, links: Relinked::new(all_present, all_wanted, removed) };
+    restoring.bring_all_back(&differences)?;
+    bring_times_back(now, &present, &wanted, &differences)?;
     Ok(Comparison { differences, values: Vec::new(), values_unknown: false, views: None })
 }
 
-// Restores what differs, parents first. `is_limited`: directories above may differ, too.
-fn bring_all_back(
+// Lists more of both states if restored files have other names than the listed ones.
+fn list_linked(
     now: &View<Transaction>,
     then: &View<Reader>,
-    differences: &[Difference],
-    wanted: &Sides,
-    is_limited: bool,
-) -> Result<(), Error> {
-    let (fs, mut first_names) = (now.fs(), HashMap::new());
-    for difference in differences {
-        let path = difference.path.as_str();
-        let Some(new) = wanted.get(path) else { continue };
-        if is_limited {
-            refuse_link_above(now, path)?;
+    (differences, wanted): (&[Difference], &Sides),
+    (paths, place): (&[String], &Where),
+    deadline: &Deadline,
+) -> Result<Option<(Sides, Sides)>, Error> {
+    let has_all = |sides: &Sides| {
+        let links = Links::of(sides);
+        differences.iter().filter_map(|difference| wanted.get(&difference.path)).all(|side| links.has_all(side))
+    };
+    let is_whole = matches!(place, Where::Everywhere | Where::Apart);
+    if has_all(wanted) || is_whole && paths.is_empty() {
+        return Ok(None);
+    }
+    if !paths.is_empty() && !is_whole {
+        let changed = (list(now, &[], place, deadline)?, list(then, &[], place, deadline)?);
+        if has_all(&changed.1) {
+            return Ok(Some(changed));
         }
-        let names = if new.kind == FileType::File { fs.symlink_metadata(path).map_or(0, |stat| stat.nlink) } else { 0 };
-        if difference.kind == DifferenceKind::Mode && names < 2 {
-            set_attributes(now, path, new)?;
-            continue;
+    }
+    Ok(Some((list_all(now, &[], deadline)?, list_all(then, &[], deadline)?)))
+}
+
+/// A restore of files.
+struct Restoring<'a> {
+    now: &'a View<Transaction>,
+    then: &'a View<Reader>,
+    paths: &'a [String],
+    place: &'a Where,
+    wanted: &'a Sides,
+    links: Relinked<'a>,
+}
+
+impl<'a> Restoring<'a> {
+    // Restores what differs, parents first.
+    fn bring_all_back(mut self, differences: &'a [Difference]) -> Result<(), Error> {
+        // Directories above may differ, too.
+        let is_limited = !self.paths.is_empty() && matches!(self.place, Where::At(_));
+        let wanted = self.wanted;
+        for difference in differences {
+            let path = difference.path.as_str();
+            let Some(new) = wanted.get(path) else { continue };
+            if is_limited {
+                refuse_link_above(self.now, path)?;
+            }
+            let stat = if new.kind == FileType::File { self.now.fs().symlink_metadata(path).ok() } else { None };
+            let names = stat.map_or(0, |stat| stat.nlink);
+            let is_content_kept = matches!(difference.kind, DifferenceKind::Mode | DifferenceKind::Links);
+            if is_content_kept && names < 2 && shared(new).is_none() {
+                set_attributes(self.now, path, new)?;
+                continue;
+            }
+            self.bring_one_back(path, new, stat)?;
         }
-        let first = first_name(&mut first_names, path, new);
+        Ok(())
+    }
+
+    fn bring_one_back(&mut self, path: &'a str, new: &Side, stat: Option<Stat>) -> Result<(), Error> {
+        let (now, then) = (self.now, self.then);
+        let fs = now.fs();
+        let (paths, trusts_stamps) = (self.paths, self.place.trusts_stamps());
+        let first = self.links.first_name(path, new, |name, side| {
+            let has_mode = side.stat.mode == new.stat.mode || is_wanted(name, paths);
+            Ok::<_, Error>(
+                has_mode && is_same(now, side, then, new, trusts_stamps).map_err(|source| failed("restore", name, source))?,
+            )
+        })?;
+        let is_first = first == Some(path);
+        let of_first = first.and_then(|first| fs.symlink_metadata(first).ok());
+        let is_linked = of_first.zip(stat).is_some_and(|(first, stat)| stat.nlink > 1 && first.ino == stat.ino);
+        if is_first || is_linked {
+            let has_attributes = stat.is_some_and(|stat| (stat.mode, stat.mtime) == (new.stat.mode, new.stat.mtime));
+            return if has_attributes { Ok(()) } else { set_attributes(now, path, new) };
+        }
         // Its other names may lead to other files in the restored state.
-        if names > 1 || (names > 0 && first.is_some()) {
+        if stat.is_some_and(|stat| stat.nlink > 1 || first.is_some()) {
             fs.remove_file(path)?;
         }
-        let is_linked = first.is_some_and(|first| fs.hard_link(first, path).is_ok());
-        if !is_linked {
-            bring_back(now, then, path, new)?;
+        if let Some(first) = first {
+            fs.create_parents(path)?;
+            if fs.hard_link(first, path).is_ok() {
+                return Ok(());
+            }
+        }
+        bring_back(now, then, path, new)
+    }
+}
+
+// Restores the modification times of files that are otherwise equal. Those of directories change with their entries.
+fn bring_times_back(now: &View<Transaction>, present: &Sides, wanted: &Sides, differences: &[Difference]) -> Result<(), Error> {
+    let restored: HashSet<&str> = differences.iter().map(|difference| difference.path.as_str()).collect();
+    for (path, new) in wanted.iter().filter(|(path, _)| !restored.contains(path.as_str())) {
+        let Some(old) = present.get(path).filter(|old| matches!(old.node, Node::Row(_))) else { continue };
+        if matches!(new.kind, FileType::File | FileType::Fifo) && old.stat.mtime != new.stat.mtime {
+            now.set_times(old.node, None, Some(new.stat.mtime)).map_err(|source| failed("restore", path, source))?;
         }
     }
     Ok(())
-}
-
-// Returns the name under which a file with several names was restored; otherwise this is the first one.
-fn first_name<'a>(known: &mut HashMap<u64, &'a str>, path: &'a str, file: &Side) -> Option<&'a str> {
-    let (Node::Row(ino), FileType::File, 2..) = (file.node, file.kind, file.stat.nlink) else { return None };
-    match known.entry(ino) {
-        Entry::Occupied(first) => Some(*first.get()),
-        Entry::Vacant(vacant) => {
-            vacant.insert(path);
-            None
-        }
-    }
 }
 
 // The file would be written to where the link leads, which is another path.

@@ -99,6 +99,9 @@ impl Comparison {
     pub fn patch_of(&self, difference: &Difference) -> String {
         let mut out = Vec::new();
         let name = difference.path.trim_start_matches('/');
+        if difference.kind == DifferenceKind::Links {
+            return format!("# the hard links of {} changed\n", quoted("", name));
+        }
         match self.contents(difference, Purpose::Show) {
             Ok((old, new)) => write_change(&mut out, name, old.as_ref(), new.as_ref(), Purpose::Show),
             Err(_) => out.extend(format!("# cannot read `{}`\n", difference.path).into_bytes()),
@@ -151,7 +154,7 @@ impl Comparison {
     }
 
     fn contents(&self, difference: &Difference, purpose: Purpose) -> Result<(Option<Content>, Option<Content>), Error> {
-        let Some((from, to)) = self.views() else { return Ok((None, None)) };
+        let Some((from, to)) = self.views().filter(|_| difference.kind != DifferenceKind::Links) else { return Ok((None, None)) };
         // A missing path can still lead somewhere, through a link that replaced a directory.
         let of = |view: &View<Reader>, missing: DifferenceKind| match difference.kind == missing {
             true => Ok(None),

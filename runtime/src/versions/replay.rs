@@ -1,4 +1,4 @@
-//! Replays recorded runs in a fresh sandbox: the same exit code, output and files, or the first difference.
+//! Replays recorded runs in a fresh sandbox: the same exit code, output, files, keys and sessions, or the first difference.
 //!
 //! Unrecorded changes, such as files that the embedding program wrote, are applied without replay. A recording is untrusted: each
 //! run has the limits of the replaying sandbox, and nothing leaves the copy.
@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlite_fs::Version;
+use sqlite_fs::{FsError, Version};
 
-use super::compare::{self, Where};
-use super::{Versions, places_of, reference, restore_values};
+use super::compare::{self, ValueDifference, Where};
+use super::values::{differing_values, restore_values};
+use super::{Versions, places_of, reference};
 use crate::cancel::Deadline;
 use crate::history::{self, HistoryFilter, LibraryCall as Call, Run};
 use crate::run::{Output, Recording};
@@ -29,6 +30,9 @@ const TOOL_CALLS: usize = 10_000;
 
 /// Maximum size of output, and of a patch, shown in a difference.
 const SHOWN: usize = 16 << 10;
+
+/// The note if keys and sessions cannot be compared.
+const UNKNOWN_VALUES: &str = "another program wrote to the file: keys and sessions before that are not compared";
 
 /// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -52,7 +56,7 @@ pub struct ReplayDifference {
     pub run: i64,
     /// Its command.
     pub command: String,
-    /// The differing part: `exit_code`, `stdout`, `stderr`, `files` or `tools`.
+    /// The differing part: `exit_code`, `stdout`, `stderr`, `files`, `values` (keys and sessions) or `tools`.
     pub what: &'static str,
     /// The recorded value.
     pub recorded: String,
@@ -61,8 +65,8 @@ pub struct ReplayDifference {
 }
 
 impl Versions<'_> {
-    /// Replays every recorded run in a temporary copy, and compares exit code, output and files after each. Starts with the state
-    /// before the first recorded run, or with a version.
+    /// Replays every recorded run in a temporary copy, and compares exit code, output, files, keys and sessions after each. Starts
+    /// with the state before the first recorded run, or with a version.
     ///
     /// ```
     /// use sandlite_runtime::{Command, Sandbox};
@@ -252,10 +256,41 @@ impl Replay<'_> {
         let deadline = Deadline::after(original.limits.wall.0, Cancel::default());
         let compared = compare::compare(from, to, &[], &place, &deadline)?;
         if compared.differences.is_empty() {
-            return Ok(None);
+            let values = self.differing_values((before, after.number), started)?;
+            let names: Vec<String> = values.iter().map(ValueDifference::to_string).collect();
+            return Ok((!names.is_empty()).then(|| difference("values", names.join("\n"), "other values".to_owned())));
         }
         let names = compared.differences.iter().take(20).map(|one| format!("{} {}", one.kind.mark(), one.path));
         Ok(Some(difference("files", names.collect::<Vec<_>>().join("\n"), compared.patch())))
+    }
+}
+
+impl Replay<'_> {
+    // The keys and sessions that the recorded or the replayed run changed, and that differ afterwards. A view of a part cannot read
+    // those of others.
+    fn differing_values(&mut self, (before, after): (i64, i64), started: i64) -> Result<Vec<ValueDifference>, Error> {
+        let original = self.versions.sandbox;
+        if original.scope.binding.is_partial() {
+            return Ok(Vec::new());
+        }
+        let (recorded, replayed) = (original.database.reader_at(before)?, self.copy.database.reader_at(started)?);
+        let values = match (recorded.changed_values(Some(after))?, replayed.changed_values(None)?) {
+            (Some(mut changed), Some(more)) => {
+                changed.keys.extend(more.keys);
+                changed.sessions.extend(more.sessions);
+                differing_values(changed, &original.database.reader_at(after)?, &self.copy.database.reader()?)
+            }
+            _ => Err(sqlite_fs::Error::from(FsError::Unknown).into()),
+        };
+        match values {
+            Err(error) if error.fs_error() == Some(FsError::Unknown) => {
+                if !self.found.notes.iter().any(|note| note == UNKNOWN_VALUES) {
+                    self.found.notes.push(UNKNOWN_VALUES.to_owned());
+                }
+                Ok(Vec::new())
+            }
+            values => values,
+        }
     }
 }
 

@@ -439,15 +439,17 @@ impl NativeSandbox {
         })
     }
 
-    /// Returns a second sandbox that continues from here.
-    #[pyo3(signature = (path, done=None))]
-    fn fork(&self, py: Python<'_>, path: Option<PathBuf>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    /// Returns a second sandbox that continues from here, or from a version.
+    #[pyo3(signature = (path, at, done=None))]
+    fn fork(&self, py: Python<'_>, path: Option<PathBuf>, at: Option<String>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let (sandbox, about) = self.both(py)?;
         let about = about.of_fork(path.clone());
         short(py, done, sandbox, move |sandbox| {
+            let past = at.map(|version| sandbox.at(&version)).transpose()?;
+            let original = past.as_ref().unwrap_or(sandbox);
             let fork = match path {
-                Some(path) => sandbox.fork_to(path)?,
-                None => sandbox.fork()?,
+                Some(path) => original.fork_to(path)?,
+                None => original.fork()?,
             };
             // Its tools work for it, not for this one.
             let fork = if !about.has_tools() { fork } else { fork.with_tools(about.tools())? };

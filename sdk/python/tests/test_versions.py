@@ -94,3 +94,26 @@ def test_a_past_version_is_read_only():
         with box.at("HEAD~1") as past:
             assert past.read_only and "read-only" in repr(past) and not box.read_only
             assert not past.fork().read_only
+
+
+def test_a_fork_continues_from_a_version(tmp_path):
+    with Sandbox() as box:
+        box.write_file("/plan", "A")
+        box.write_file("/plan", "B")
+        for path in (None, tmp_path / "fork.db"):
+            with box.fork(path, at="HEAD~1") as fork:
+                assert fork.read_file("/plan") == "A"
+                fork.write_file("/plan", "C")
+        assert box.read_file("/plan") == "B"
+        with pytest.raises(errors.InvalidError):
+            box.fork(tmp_path / "none.db", at="missing")
+        assert not (tmp_path / "none.db").exists()
+
+    async def plain():
+        async with AsyncSandbox() as box:
+            await box.write_file("/plan", "A")
+            await box.write_file("/plan", "B")
+            async with await box.fork(at="HEAD~1") as fork:
+                return await fork.read_file("/plan")
+
+    assert asyncio.run(plain()) == "A"

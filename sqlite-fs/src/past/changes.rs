@@ -14,6 +14,8 @@ use crate::store::{Change, ChangeKind};
 
 /// Maximum number of listed changes.
 const CHANGES_MAX: usize = 100_000;
+/// Maximum size of all collected paths together: those of a hostile file can have any length.
+const PATHS_MAX: usize = 64 << 20;
 /// Number of bytes compared at once.
 const STEP_BYTES: usize = 64 << 10;
 
@@ -26,21 +28,59 @@ struct Pair<'c> {
     /// Paths of directories in each state.
     known: [HashMap<Ino, Option<String>>; 2],
     changes: BTreeMap<String, Change>,
+    /// Unchanged files that share their content with other names than before.
+    links: BTreeSet<String>,
+    /// Files with several names of which one leads to another file now, or did before.
+    linked: BTreeSet<Ino>,
+    /// Size of the paths in `known`, and of those in `changes` and `links`.
+    known_bytes: usize,
+    listed_bytes: usize,
+    /// Whether something was omitted.
+    is_cut: bool,
+}
+
+/// Paths to compare.
+#[derive(Default)]
+struct Paths {
+    all: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Paths {
+    fn add(&mut self, path: String) {
+        let bytes = path.len();
+        if self.all.insert(path) {
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes > PATHS_MAX
+    }
 }
 
 impl Reader {
     /// Returns the changes from a version to a later one, or to the committed state: by path, and whether the list is complete.
     /// The cost is proportional to the changes. Times of directories are ignored.
     pub fn changes(&self, from: i64, to: Option<i64>) -> Result<(Vec<Change>, bool), Error> {
+        let (changes, _, is_complete) = self.changes_and_links(from, to)?;
+        Ok((changes, is_complete))
+    }
+
+    /// Same as [`changes`](Self::changes), with the paths of otherwise unchanged files whose hard links changed.
+    pub fn changes_and_links(&self, from: i64, to: Option<i64>) -> Result<(Vec<Change>, Vec<String>, bool), Error> {
         let chunk_bytes = self.chunk_bytes() as u64;
         let (from, to) = self.states(from, to)?;
         Ok(self.rows(|connection| {
             let (from, known) = (at::refresh(connection, from)?, Default::default());
             let to = if to == At::now() { to } else { at::refresh(connection, to)? };
-            let mut pair = Pair { connection, from, to, chunk_bytes, known, changes: BTreeMap::new() };
+            let (changes, links, is_cut) = (BTreeMap::new(), BTreeSet::new(), false);
+            let (linked, known_bytes, listed_bytes) = (BTreeSet::new(), 0, 0);
+            let mut pair =
+                Pair { connection, from, to, chunk_bytes, known, changes, links, linked, known_bytes, listed_bytes, is_cut };
             let is_complete = pair.compare()?;
             pair.join_renamed()?;
-            Ok((pair.changes.into_values().collect(), is_complete))
+            Ok((pair.changes.into_values().collect(), pair.links.into_iter().collect(), is_complete))
         })?)
     }
 
@@ -65,33 +105,67 @@ impl Pair<'_> {
     fn compare(&mut self) -> Result<bool, Fault> {
         let (keys, inodes) = (self.keys()?, self.inodes()?);
         let is_complete = keys.len() < CHANGES_MAX && inodes.len() < CHANGES_MAX;
-        let mut paths = BTreeSet::new();
+        let mut paths = Paths::default();
         for (dir, name) in keys.iter().take(CHANGES_MAX) {
             for side in 0..2 {
+                if paths.is_full() {
+                    break;
+                }
                 if let Some(path) = unless_unknown(self.path_of(side, *dir))?.flatten() {
-                    paths.insert(join(&path, name));
+                    paths.add(join(&path, name));
                 }
             }
         }
         for ino in inodes.iter().take(CHANGES_MAX) {
             for side in 0..2 {
+                if paths.is_full() {
+                    break;
+                }
                 // Another program may have changed it; then the other state has its path.
                 if let Some(path) = unless_unknown(self.path_of_any(side, *ino))?.flatten() {
-                    paths.insert(path);
+                    paths.add(path);
                 }
             }
         }
         for (dir, name) in self.names_of_linked(&inodes)? {
             for side in 0..2 {
+                if paths.is_full() {
+                    break;
+                }
                 if let Some(path) = unless_unknown(self.path_of(side, dir))?.flatten() {
-                    paths.insert(join(&path, &name));
+                    paths.add(join(&path, &name));
                 }
             }
         }
-        for path in paths {
+        let is_complete = is_complete && !paths.is_full();
+        for path in paths.all {
+            if self.is_cut {
+                break;
+            }
             self.compare_path(&path, 0)?;
         }
-        Ok(is_complete)
+        self.list_linked(&inodes)?;
+        Ok(is_complete && !self.is_cut)
+    }
+
+    /// Lists the other names of files that lost or gained a name with a directory that moved: nothing of them was saved.
+    fn list_linked(&mut self, saved: &BTreeSet<Ino>) -> Result<(), Fault> {
+        let linked: BTreeSet<Ino> = self.linked.difference(saved).copied().collect();
+        for (dir, name) in self.names_of_linked(&linked)? {
+            for side in 0..2 {
+                let Some(path) = unless_unknown(self.path_of(side, dir))?.flatten().map(|path| join(&path, &name)) else {
+                    continue;
+                };
+                if self.is_cut {
+                    return Ok(());
+                }
+                self.compare_path(&path, 0)?;
+                if !self.changes.contains_key(&path) && !self.links.contains(&path) && self.has_room(&path) {
+                    self.links.insert(path);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Collects all names that saved files with several names had or have. Reads all entries if there is such a file.
@@ -174,7 +248,11 @@ impl Pair<'_> {
             return Ok(known.clone());
         }
         let path = self.path_of_any(side, dir)?;
-        if let Some(known) = self.known.get_mut(side) {
+        let bytes = path.as_ref().map_or(0, String::len);
+        if self.known_bytes <= PATHS_MAX
+            && let Some(known) = self.known.get_mut(side)
+        {
+            self.known_bytes = self.known_bytes.saturating_add(bytes);
             known.insert(dir, path.clone());
         }
         Ok(path)
@@ -214,6 +292,10 @@ impl Pair<'_> {
 
     /// Compares a path. Data that another program changed before it was saved counts as different.
     fn compare_path(&mut self, path: &str, depth: u32) -> Result<(), Fault> {
+        // Everything below it was compared with it.
+        if self.changes.contains_key(path) {
+            return Ok(());
+        }
         let (before, after) = (unless_unknown(self.walk(0, path))?, unless_unknown(self.walk(1, path))?);
         match (before, after) {
             (Some(before), Some(after)) => self.compare_at(path, before, after, depth)?,
@@ -237,12 +319,25 @@ impl Pair<'_> {
                 (!is_same).then_some(ChangeKind::Attributes)
             }
         };
+        let other_names = |a: &Stat, b: &Stat| !a.is_dir() && (a.ino, a.nlink) != (b.ino, b.nlink) && a.nlink.max(b.nlink) > 1;
         if let Some(kind) = kind {
             self.add(path, kind, before, after);
+        } else if before.zip(after).is_some_and(|(a, b)| other_names(&a, &b)) && self.has_room(path) {
+            self.links.insert(path.to_owned());
+        }
+        if let (Some(a), Some(b)) = (&before, &after)
+            && a.ino != b.ino
+            && other_names(a, b)
+        {
+            self.linked.extend([a, b].into_iter().filter(|stat| stat.nlink > 1).map(|stat| stat.ino));
         }
         // Entries of a directory that was added as a whole were not saved one by one.
         let is_moved = before.map(|stat| stat.ino) != after.map(|stat| stat.ino);
-        if is_moved && [&before, &after].into_iter().flatten().any(Stat::is_dir) && self.changes.len() < CHANGES_MAX {
+        if is_moved && [&before, &after].into_iter().flatten().any(Stat::is_dir) {
+            if self.changes.len() >= CHANGES_MAX || self.is_cut {
+                self.is_cut = true;
+                return Ok(());
+            }
             let mut names = BTreeSet::new();
             for (side, stat) in [(0, &before), (1, &after)] {
                 if let Some(stat) = stat.as_ref().filter(|stat| stat.is_dir()) {
@@ -256,7 +351,17 @@ impl Pair<'_> {
         Ok(())
     }
 
+    /// Returns whether a path can be listed; otherwise the list is incomplete.
+    fn has_room(&mut self, path: &str) -> bool {
+        self.listed_bytes = self.listed_bytes.saturating_add(path.len());
+        self.is_cut |= self.listed_bytes > PATHS_MAX;
+        !self.is_cut
+    }
+
     fn add(&mut self, path: &str, kind: ChangeKind, before: Option<Stat>, after: Option<Stat>) {
+        if !self.has_room(path) {
+            return;
+        }
         let file_type = after.as_ref().or(before.as_ref()).map(Stat::file_type);
         let size = after.map_or(0, |stat| stat.size);
         self.changes.insert(path.to_owned(), Change { path: path.to_owned(), kind, file_type, size });

@@ -27,6 +27,8 @@ const TARGET_MAX: u64 = 4095;
 const NAMED: usize = 5;
 /// Maximum length of a row's subject.
 const SUBJECT: usize = 200;
+/// The message of the checkpoint of an import that was not completed.
+const INCOMPLETE: &str = "The state before an import from git that is running or was killed.";
 
 /// Options of an import from git.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +151,9 @@ impl Versions<'_> {
     /// Imports the commits of a git repository or bundle as versions: its first-parent history, oldest first. Author, date and
     /// message of a commit are stored in its history row, and tags become checkpoints.
     ///
+    /// If the process is killed, the versions imported by then remain, and so does the checkpoint `before-git-import-` plus the
+    /// start of the newest commit's hash: restore the directory to it before you import again. A complete import removes it.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Git`] if the repository cannot be read, is damaged, or uses an unsupported feature such as submodules,
@@ -171,8 +176,9 @@ impl Versions<'_> {
         let tags = repository.tags()?;
         let trees = Trees { repository: &repository, cancel };
         let size = self.check_import(&trees, &commits, &into)?;
-        let before = self.newest()?;
-        let (versions, made) = self.import_commits(&trees, &commits, &into).inspect_err(|_| self.take_back(before, &into))?;
+        let (before, start) = (self.newest()?, start_label(head));
+        let done = self.import_commits(&trees, &commits, &into, &start);
+        let (versions, made) = done.inspect_err(|_| self.take_back(before, &into, &start))?;
         let (checkpoints, skipped) = self.label(tags, &made)?;
         Ok(GitImported {
             head: head.to_string(),
@@ -185,14 +191,20 @@ impl Versions<'_> {
         })
     }
 
-    fn newest(&self) -> Result<Option<i64>, Error> {
-        Ok(self.reader()?.versions(None, 1)?.pop().map(|version| version.number))
+    // The state before any change is version 0, which has no row yet.
+    fn newest(&self) -> Result<i64, Error> {
+        Ok(self.reader()?.versions(None, 1)?.pop().map_or(0, |version| version.number))
     }
 
     // A full disk or a deadline can abort it in the middle: the files are restored.
-    fn take_back(&self, before: Option<i64>, into: &str) {
-        if let Some(before) = before.filter(|before| self.newest().is_ok_and(|now| now != Some(*before))) {
-            let _ = self.restore(&format!("v{before}"), &[into.to_owned()]);
+    fn take_back(&self, before: i64, into: &str, start: &str) {
+        let is_changed = self.newest().is_ok_and(|now| now != before);
+        if is_changed && self.restore(&format!("v{before}"), &[into.to_owned()]).is_err() {
+            return;
+        }
+        // That of an earlier import that was killed stays.
+        if self.checkpoints().is_ok_and(|labels| labels.iter().any(|label| (label.version, &*label.name) == (before, start))) {
+            let _ = self.remove_checkpoint(start);
         }
     }
 
@@ -268,27 +280,49 @@ impl Versions<'_> {
         if in_the_way.is_empty() { Ok(size) } else { Err(blocked(&in_the_way, into)) }
     }
 
-    // Each commit is one run. Returns the number of created versions, and that of each commit.
-    fn import_commits(&self, trees: &Trees<'_>, commits: &[(Id, Commit)], into: &str) -> Result<(u64, HashMap<Id, i64>), Error> {
+    // Each commit is one run. Returns the number of created versions, and that of each commit. The version before the first one
+    // has a label until the last one is there.
+    fn import_commits(
+        &self,
+        trees: &Trees<'_>,
+        commits: &[(Id, Commit)],
+        into: &str,
+        start: &str,
+    ) -> Result<(u64, HashMap<Id, i64>), Error> {
         let (mut versions, mut made, mut previous) = (0, HashMap::new(), None);
-        for (id, commit) in commits {
+        let (mut first, mut is_labelled) = (None, false);
+        for (index, (id, commit)) in commits.iter().enumerate() {
+            let is_last = index + 1 == commits.len();
             let subject = commit.message.lines().next().unwrap_or_default();
             let subject = subject.get(..subject.floor_char_boundary(SUBJECT)).unwrap_or_default();
             let call = Call::new(IMPORTED, subject, parameters_of(*id, commit));
-            let version = self.sandbox.change_answering(call, |run| {
+            let (version, is_new, labelled) = self.sandbox.change_answering(call, |run| {
                 let view = run.view()?;
                 let mut changed = 0u64;
+                let is_created = !view.fs().exists(into)?;
                 view.fs().create_dir_all(into)?;
                 trees.compare(previous, Some(commit.tree), "", 1, &mut |change| {
                     changed += 1;
                     apply(view, trees.repository, into, &change, commit)
                 })?;
-                let newest = run.transaction()?.version().map_err(sqlite_fs::Error::from)?;
-                let version = newest + i64::from(changed > 0);
-                Ok(((version, changed), json!({ "version": version, "changed": changed })))
+                let transaction = run.transaction()?;
+                let newest = transaction.version().map_err(sqlite_fs::Error::from)?;
+                let before = first.unwrap_or(newest);
+                let labelled = match (is_last, is_labelled) {
+                    (true, true) => !transaction.remove_label(start)?,
+                    // The first version of a new sandbox has no row before the second one.
+                    (false, false) if before == 0 && newest == 0 => false,
+                    (false, false) => transaction.label(start, before, Some(INCOMPLETE)).is_ok(),
+                    (_, labelled) => labelled,
+                };
+                let is_new = changed > 0 || is_created;
+                let version = newest + i64::from(is_new);
+                Ok(((version, is_new, labelled), json!({ "version": version, "changed": changed })))
             })?;
-            versions += u64::from(version.1 > 0);
-            made.insert(*id, version.0);
+            first = first.or(Some(version - i64::from(is_new)));
+            is_labelled = labelled;
+            versions += u64::from(is_new);
+            made.insert(*id, version);
             previous = Some(commit.tree);
         }
         Ok((versions, made))
@@ -313,6 +347,13 @@ impl Versions<'_> {
             Ok(((labelled, skipped), answer))
         })
     }
+}
+
+// The checkpoint of the version before an import.
+fn start_label(head: Id) -> String {
+    let mut hash = head.to_string();
+    hash.truncate(12);
+    format!("before-git-import-{hash}")
 }
 
 fn no_room(what: &str, needed: u64, free: u64) -> Error {

@@ -1234,7 +1234,7 @@ class AsyncSandbox:
         return await _finish(_calls.bisect(self._native, str(good), str(bad), command))
 
     async def replay(self, start: Union[str, int, None] = None) -> Replayed:
-        """Replays every run made with ``record=True`` in a copy, and compares exit code, output and files after each.
+        """Replays every run made with ``record=True`` in a copy, and compares exit code, output, files, keys and sessions after each.
 
         >>> result = await box.bash("echo $RANDOM > /number; cat /number", record=True)
         >>> (await box.replay()).difference is None
@@ -1522,8 +1522,8 @@ class AsyncSandbox:
                 return
             after, wait = version, 0.0 if more else 1.0
 
-    async def fork(self, path: Optional[HostPath] = None) -> "AsyncSandbox":
-        """Returns a second sandbox that continues from here, in memory or in a new file.
+    async def fork(self, path: Optional[HostPath] = None, *, at: Optional[Union[str, int]] = None) -> "AsyncSandbox":
+        """Returns a second sandbox that continues from here, in memory or in a new file; ``at`` continues from a version.
 
         >>> await box.write_file("/plan", "A")
         >>> async with await box.fork() as other:
@@ -1531,9 +1531,9 @@ class AsyncSandbox:
         >>> await box.read_file("/plan")
         'A'
         """
-        native = self._native
+        native, version = self._native, None if at is None else str(at)
         made = AsyncSandbox()
-        made._opened = await _native_answer(lambda done: native.fork(path, done))
+        made._opened = await _native_answer(lambda done: native.fork(path, version, done))
         return made
 
     async def close(self) -> None:

@@ -443,7 +443,7 @@ class Difference:
     """A path that differs between two versions."""
 
     path: str
-    #: ``added``, ``modified``, ``mode`` or ``deleted``.
+    #: ``added``, ``modified``, ``mode``, ``links`` or ``deleted``.
     kind: str
     is_directory: bool
     old_size: int
@@ -520,7 +520,7 @@ class ReplayDifference:
 
     run: int
     command: str
-    #: ``exit_code``, ``stdout``, ``stderr``, ``files`` or ``tools``.
+    #: ``exit_code``, ``stdout``, ``stderr``, ``files``, ``values`` (keys and sessions) or ``tools``.
     what: str
     recorded: str
     replayed: str

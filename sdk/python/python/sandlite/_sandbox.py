@@ -1219,7 +1219,7 @@ class Sandbox:
         return _finish(_calls.bisect(self._native, str(good), str(bad), command))
 
     def replay(self, start: Union[str, int, None] = None) -> Replayed:
-        """Replays every run made with ``record=True`` in a copy, and compares exit code, output and files after each.
+        """Replays every run made with ``record=True`` in a copy, and compares exit code, output, files, keys and sessions after each.
 
         >>> result = box.bash("echo $RANDOM > /number; cat /number", record=True)
         >>> (box.replay()).difference is None
@@ -1503,8 +1503,8 @@ class Sandbox:
                 return
             after, wait = version, 0.0 if more else 1.0
 
-    def fork(self, path: Optional[HostPath] = None) -> "Sandbox":
-        """Returns a second sandbox that continues from here, in memory or in a new file.
+    def fork(self, path: Optional[HostPath] = None, *, at: Optional[Union[str, int]] = None) -> "Sandbox":
+        """Returns a second sandbox that continues from here, in memory or in a new file; ``at`` continues from a version.
 
         >>> box.write_file("/plan", "A")
         >>> with box.fork() as other:
@@ -1512,7 +1512,7 @@ class Sandbox:
         >>> box.read_file("/plan")
         'A'
         """
-        return Sandbox._of(self._native.fork(path))
+        return Sandbox._of(self._native.fork(path, None if at is None else str(at)))
 
     def close(self) -> None:
         """Closes the sandbox; all data is in its file. Closing it again has no effect.
