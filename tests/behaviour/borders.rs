@@ -144,9 +144,9 @@ fn the_stored_policy_of_a_fork_is_its_own() {
     assert!(!fork.fs().exists("/secret/key").unwrap());
     fork.set_policy(None).unwrap();
     assert!(fork.fs().exists("/secret/key").unwrap());
-    assert!(!sandbox.fs().exists("/secret/key").unwrap() && sandbox.policy().is_some());
+    assert!(!sandbox.fs().exists("/secret/key").unwrap() && sandbox.policy().unwrap().is_some());
     sandbox.set_policy(Some(rules(&[("/secret", "read")]))).unwrap();
-    assert!(fork.policy().is_none() && fork.fs().write("/secret/key", "new").is_ok());
+    assert!(fork.policy().unwrap().is_none() && fork.fs().write("/secret/key", "new").is_ok());
     assert!(sandbox.fs().write("/secret/key", "new").is_err());
 }
 
@@ -162,7 +162,7 @@ fn a_policy_that_another_process_stores_takes_effect_at_once() {
     let hidden = || Some(rules(&[("/secret", "hidden")]));
     other.set_policy(hidden()).unwrap();
     assert!(!one.fs().exists("/secret/key").unwrap() && !view.fs().exists("/secret/key").unwrap());
-    assert_eq!((one.policy(), one.owner().unwrap().fs().exists("/secret/key").unwrap()), (hidden(), true));
+    assert_eq!((one.policy().unwrap(), one.owner().unwrap().fs().exists("/secret/key").unwrap()), (hidden(), true));
     other.set_policy(None).unwrap();
     // The first that notices is a command.
     assert_eq!(one.bash("cat /secret/key").unwrap().stdout, b"k3y");
