@@ -173,6 +173,26 @@ fn a_policy_that_another_process_stores_takes_effect_at_once() {
     assert!(one.fs().exists("/secret/key").unwrap() && one.fs().write("/secret/key", "new").is_err());
 }
 
+// T-POL-07: what one policy shows may be what the other one hides.
+#[test]
+fn handles_without_a_principal_share_no_runs_and_sessions_unless_they_hide_the_same() {
+    let owner = builder().file("/a/key", "alpha").file("/b/key", "beta").open().unwrap();
+    let hiding = |path| owner.with_policy(rules(&[(path, "hidden")])).unwrap();
+    let (one, other) = (hiding("/a"), hiding("/b"));
+    one.session("s").unwrap().bash("x=$(cat /b/key); cat /b/key").unwrap();
+    let commands = |sandbox: &Sandbox| sandbox.history(10).unwrap().into_iter().map(|run| run.command).collect::<Vec<_>>();
+    let echo = |sandbox: &Sandbox| sandbox.session("s").unwrap().bash("echo [$x]").unwrap().stdout;
+    let tighter = one.with_policy(rules(&[("/b", "hidden")])).unwrap();
+    for apart in [&other, &tighter] {
+        assert_eq!((commands(apart), apart.sessions().unwrap()), (vec![], vec![]));
+        assert_eq!(echo(apart), b"[]\n");
+    }
+    // The same rules hide the same, and whoever sees more may see the runs of those who see less.
+    assert_eq!((echo(&hiding("/a")), one.sessions().unwrap()), (b"[beta]\n".to_vec(), vec!["s".to_owned()]));
+    assert_eq!(commands(&one), ["echo [$x]", "echo [$x]", "x=$(cat /b/key); cat /b/key"]);
+    assert_eq!(commands(&other), ["echo [$x]", "echo [$x]"], "its own, and the run of the tighter handle");
+}
+
 // T-POL-07: a digest covers hidden content, so it would confirm a guess.
 #[test]
 fn a_view_of_a_part_receives_no_digest_of_the_whole() {
