@@ -143,12 +143,16 @@ pub(crate) struct Found {
 }
 
 /// Names of the same program: denying one of them denies all (T-POL-06).
-const SAME_PROGRAMS: [&[&str]; 6] = [
+const SAME_PROGRAMS: [&[&str]; 10] = [
     &["[", "test"],
     &["awk", "gawk", "mawk", "nawk"],
     &["bash", "sh"],
+    &["bunzip2", "bzcat", "bzip2"],
     &["dir", "ls", "vdir"],
     &["egrep", "fgrep", "grep"],
+    &["gunzip", "gzip", "zcat"],
+    &["hd", "hexdump"],
+    &["lzcat", "lzma", "unlzma", "unxz", "xz", "xzcat"],
     PYTHON,
 ];
 
@@ -693,6 +697,14 @@ mod tests {
         let rules = Rules::compile([&policy], None).unwrap().unwrap();
         let names = ["python", "python3.14", "sh", "bash", "pip", "ls"];
         assert_eq!(names.map(|name| rules.may_start(name)), [false, false, false, false, true, true]);
+        // `gzip -d` is `gunzip`, and so on.
+        let policy =
+            Policy { denied_commands: ["gunzip", "bzcat", "xzcat", "hd"].map(str::to_owned).into(), ..Policy::default() };
+        let rules = Rules::compile([&policy], None).unwrap().unwrap();
+        for name in ["gzip", "zcat", "bzip2", "bunzip2", "xz", "unxz", "lzma", "unlzma", "lzcat", "hexdump"] {
+            assert!(!rules.may_start(name), "{name}");
+        }
+        assert!(["tar", "unzip", "od", "cat"].iter().all(|name| rules.may_start(name)));
     }
 
     #[test]
