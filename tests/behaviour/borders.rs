@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use runtime::actions::{Context, actions};
-use runtime::{Builder, Content, Error, Policy, Preset, ProvidedNode, Provider, Sandbox, Side};
+use runtime::{Builder, Content, Error, Keep, Policy, Preset, ProvidedNode, Provider, Sandbox, Side};
 use serde_json::json;
 
 use super::host;
@@ -171,6 +171,53 @@ fn a_policy_that_another_process_stores_takes_effect_at_once() {
     assert!(one.info().is_err(), "a handle that does not see everything");
     one.set_policy(Some(rules(&[("/secret", "read")]))).unwrap();
     assert!(one.fs().exists("/secret/key").unwrap() && one.fs().write("/secret/key", "new").is_err());
+}
+
+// T-POL-07: names and messages of checkpoints are texts of their authors.
+#[test]
+fn a_view_sees_only_its_own_checkpoints() {
+    let owner = builder().file("/f", "1").open().unwrap();
+    let (ann, bob) = (owner.view("ann", [""; 0]).unwrap(), owner.view("bob", [""; 0]).unwrap());
+    owner.bash("echo 2 > /f").unwrap();
+    owner.versions().checkpoint("owners", Some("the key is k3y")).unwrap();
+    ann.versions().checkpoint("anns", Some("by ann")).unwrap();
+    let names = |sandbox: &Sandbox| -> Vec<String> {
+        sandbox.versions().checkpoints().unwrap().into_iter().map(|label| label.name).collect()
+    };
+    assert_eq!(names(&owner).len(), 2);
+    for (view, own) in [(&ann, &["anns"][..]), (&bob, &[][..])] {
+        assert_eq!(names(view), own);
+        assert_eq!(view.versions().show("HEAD").unwrap().version.unwrap().labels, own);
+        let failed = |reference: &str| view.versions().resolve(reference).unwrap_err().to_string();
+        assert_eq!(failed("owners"), failed("absent").replace("absent", "owners"));
+        assert!(view.versions().show("owners~1").is_err() && !view.versions().remove_checkpoint("owners").unwrap());
+    }
+    assert!(owner.versions().resolve("owners").is_ok() && ann.versions().resolve("anns").is_ok());
+    // A failed attempt does not make an author.
+    assert!(bob.versions().checkpoint("anns", None).is_err());
+    bob.fs().write("/b", "1").unwrap();
+    assert_eq!(names(&bob), [""; 0]);
+    assert!(ann.versions().remove_checkpoint("anns").unwrap());
+    assert_eq!((names(&owner), names(&ann)), (vec!["owners".to_owned()], vec![]));
+}
+
+// T-POL-02: what cannot be overwritten cannot be forgotten.
+#[test]
+fn rules_that_keep_files_keep_their_past() {
+    let owner = builder().file("/log", "1").open().unwrap();
+    owner.bash("echo 2 >> /log").unwrap();
+    owner.versions().checkpoint("named", None).unwrap();
+    let keep = Keep { versions: Some(1), ..Keep::default() };
+    for access in ["read", "append"] {
+        let bound = owner.with_policy(rules(&[("/log", access)])).unwrap();
+        for refused in [bound.versions().prune(&keep).err(), bound.versions().remove_checkpoint("named").err()] {
+            let reason = "the policy makes some of the sandbox read-only or append-only";
+            assert!(refused.is_some_and(|error| error.to_string().ends_with(reason)), "{access}");
+        }
+    }
+    let part = owner.with_policy(rules(&[("/log", "hidden")])).unwrap().compact().unwrap_err();
+    assert_eq!(part.to_string(), "cannot compact the sandbox: this view does not include the whole sandbox");
+    assert!(owner.versions().remove_checkpoint("named").unwrap() && owner.versions().prune(&keep).unwrap().versions > 0);
 }
 
 // T-POL-07: what one policy shows may be what the other one hides.

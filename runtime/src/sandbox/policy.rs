@@ -181,6 +181,15 @@ impl Sandbox {
         drop(self.database.reader());
     }
 
+    /// Rejects an operation that drops a part of the past if rules keep anything as it is.
+    pub(crate) fn refuse_kept(&self, what: &str) -> Result<(), Error> {
+        self.notice();
+        match self.scope.binding.keeps("") {
+            true => Err(Error::Invalid(format!("cannot {what}: the policy makes some of the sandbox read-only or append-only"))),
+            false => Ok(()),
+        }
+    }
+
     /// Rejects an operation on the whole sandbox if this handle does not see all of it.
     pub(crate) fn refuse_in_part(&self, what: &str) -> Result<(), Error> {
         self.notice();
