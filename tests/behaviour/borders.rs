@@ -234,7 +234,7 @@ fn handles_without_a_principal_share_no_runs_and_sessions_unless_they_hide_the_s
         assert_eq!((commands(apart), apart.sessions().unwrap()), (vec![], vec![]));
         assert_eq!(echo(apart), b"[]\n");
     }
-    // The same rules hide the same, and whoever sees more may see the runs of those who see less.
+    // The same rules hide the same, and a handle that sees more may see the runs of one that sees less.
     assert_eq!((echo(&hiding("/a")), one.sessions().unwrap()), (b"[beta]\n".to_vec(), vec!["s".to_owned()]));
     assert_eq!(commands(&one), ["echo [$x]", "echo [$x]", "x=$(cat /b/key); cat /b/key"]);
     assert_eq!(commands(&other), ["echo [$x]", "echo [$x]"], "its own, and the run of the tighter handle");

@@ -159,7 +159,7 @@ const SAME_PROGRAMS: [&[&str]; 10] = [
 /// The names of Python, which programs and this library start by different ones: allowing one of them allows all.
 const PYTHON: &[&str] = &["python", "python3", "python3.14", "python3.15"];
 
-/// Length of a policy's digest in digits: 128 bits, because whoever writes policies may look for two with the same digest.
+/// Length of a policy's digest in digits: 128 bits, because authors of policies may search for two with the same digest.
 const DIGEST_DIGITS: usize = 32;
 
 // A digest of the rules for paths.
