@@ -21,7 +21,7 @@ pub(crate) fn run(global: &Global, args: &PolicyArgs, printer: &Printer) -> anyh
     };
     match &args.verb {
         PolicyVerb::Show { .. } => {
-            let policy = open(false)?.policy();
+            let policy = open(false)?.policy()?;
             if printer.is_json() {
                 printer.json(&json!({ "policy": policy }));
             } else if let Some(policy) = policy {

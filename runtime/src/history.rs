@@ -8,13 +8,17 @@ mod recorder;
 mod rows;
 mod steps;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use sqlite_fs::{Call, CallStatus, Database, Filter};
 
 use crate::Error;
 use crate::vfs::Binding;
 pub(crate) use changes::BASE;
-pub(crate) use hooks::is_file;
+pub(crate) use changes::recorded;
 pub use hooks::{Commit, FileChange};
+pub(crate) use hooks::{Moved, is_file};
 pub use json::Json;
 pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN, VIEW, begin};
 pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
@@ -108,6 +112,34 @@ pub(crate) fn list(database: &Database, binding: &Binding, filter: &HistoryFilte
         for call in calls {
             if found.len() < limit && is_seen(database, binding, &call)? {
                 found.push(Run::new(call, &mut room).seen_by(binding));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The call that names a version.
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+
+/// Returns the created checkpoints by name and version, and whether their authors are visible.
+pub(crate) fn checkpoints(database: &Database, binding: &Binding) -> Result<HashMap<(String, i64), bool>, Error> {
+    let (mut found, mut before, mut looked_at) = (HashMap::new(), None, 0);
+    while looked_at < LOOKED_AT {
+        let name = Some(CHECKPOINT.to_owned());
+        let calls = database.reader()?.calls(&Filter { limit: 1000, before, name, ..Filter::default() })?;
+        let Some(last) = calls.last() else { break };
+        (before, looked_at) = (Some(last.id), looked_at + calls.len());
+        for call in &calls {
+            let value = |text: &Option<String>, key: &str| -> Option<serde_json::Value> {
+                let text = text.as_deref().filter(|text| text.len() <= PARSED_BYTES)?;
+                serde_json::from_str::<serde_json::Value>(text).ok()?.get(key).cloned()
+            };
+            // One that failed has no version.
+            let Some(version) = value(&call.result, "version").and_then(|version| version.as_i64()) else { continue };
+            let Some(serde_json::Value::String(name)) = value(&call.parameters, "name") else { continue };
+            // The newest counts: an earlier one of the same name was removed.
+            if let Entry::Vacant(entry) = found.entry((name, version)) {
+                entry.insert(is_seen(database, binding, call)?);
             }
         }
     }

@@ -7,6 +7,7 @@
 mod apply;
 mod bisect;
 mod blame;
+mod checkpoints;
 mod compare;
 mod events;
 mod git;
@@ -21,7 +22,7 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
-use sqlite_fs::{ChangeKind, Keep, Label, Pruned, Reader, Transaction, Version, VersionKind};
+use sqlite_fs::{ChangeKind, FsError, Keep, Pruned, Reader, Transaction, Version, VersionKind};
 
 pub use apply::{Applied, AppliedFile, Apply, Refusal};
 pub use bisect::{BisectStep, Bisection, Verdict};
@@ -138,13 +139,22 @@ impl Versions<'_> {
     ///
     /// Returns [`Error::Invalid`] if the reference is invalid, or refers to a version that was pruned.
     pub fn resolve(&self, reference: &str) -> Result<Version, Error> {
-        // A past sandbox knows nothing of later versions.
-        Ok(self.shown(reference::resolve_until(&self.reader()?, reference, self.sandbox.at)?))
+        self.shown(self.found(reference)?)
+    }
+
+    // The version of a reference. A past sandbox knows nothing of later ones, and a view nothing of the checkpoints of others.
+    fn found(&self, reference: &str) -> Result<Version, Error> {
+        self.refuse_foreign(reference)?;
+        reference::resolve_until(&self.reader()?, reference, self.sandbox.at)
     }
 
     // A version as this handle may know it: a digest of the whole tree would confirm guesses of hidden content.
-    fn shown(&self, version: Version) -> Version {
-        if self.sandbox.scope.binding.is_partial() { Version { digest: None, ..version } } else { version }
+    fn shown(&self, version: Version) -> Result<Version, Error> {
+        if !self.sandbox.scope.binding.is_partial() {
+            return Ok(version);
+        }
+        let labels = self.own_labels(version.number, version.labels)?;
+        Ok(Version { digest: None, labels, ..version })
     }
 
     /// Returns the files of a version.
@@ -267,10 +277,11 @@ impl Versions<'_> {
             let rest = calls.range(..last.unwrap_or(i64::MIN)).next_back();
             before = rest.map(|next| next.saturating_add(1));
         }
-        Ok(versions
-            .into_iter()
-            .map(|version| LoggedVersion { run: version.call.and_then(|call| runs.remove(&call)), version: self.shown(version) })
-            .collect())
+        let logged = |version: Version| -> Result<LoggedVersion, Error> {
+            let run = version.call.and_then(|call| runs.remove(&call));
+            Ok(LoggedVersion { run, version: self.shown(version)? })
+        };
+        versions.into_iter().map(logged).collect()
     }
 
     fn run(&self, call: i64) -> Result<Option<Run>, Error> {
@@ -334,51 +345,6 @@ impl Versions<'_> {
         if self.sandbox.scope.mounts.is_empty() { places_of(view.reader(), one, other) } else { Ok(Where::Everywhere) }
     }
 
-    /// Names the newest version, or another one.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::Invalid`] or a database error if the name exists or is invalid.
-    pub fn checkpoint(&self, name: &str, message: Option<&str>) -> Result<Label, Error> {
-        if reference::is_reserved(name) {
-            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: the name is reserved")));
-        }
-        // Spaces around a reference are ignored.
-        if name.trim() != name {
-            return Err(Error::Invalid(format!("invalid checkpoint name `{name}`: it starts or ends with a space")));
-        }
-        let call = Call::new("checkpoint", name, json!({ "name": name, "message": message }));
-        let version = self.sandbox.change_answering(call, |run| {
-            let transaction = run.transaction()?;
-            let version = transaction.version().map_err(sqlite_fs::Error::from)?;
-            transaction.label(name, version, message)?;
-            Ok((version, json!({ "version": version })))
-        })?;
-        let label = self.reader()?.label(name)?;
-        label.ok_or_else(|| Error::Invalid(format!("the checkpoint of version {version} no longer exists")))
-    }
-
-    /// Returns the checkpoints, those of the newest versions first.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the database cannot be read.
-    pub fn checkpoints(&self) -> Result<Vec<Label>, Error> {
-        let mut labels = self.reader()?.labels()?;
-        labels.retain(|label| self.sandbox.at.is_none_or(|last| label.version <= last));
-        Ok(labels)
-    }
-
-    /// Removes a checkpoint and returns whether it existed. The version remains.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the database cannot be written.
-    pub fn remove_checkpoint(&self, name: &str) -> Result<bool, Error> {
-        let call = Call::new("remove_checkpoint", name, json!({ "name": name }));
-        self.sandbox.change(call, |run| Ok(run.transaction()?.remove_label(name)?))
-    }
-
     /// Restores files to their state at a version: those below some paths, or all of them with keys and sessions. This is a run
     /// itself, so it can be undone.
     ///
@@ -434,9 +400,11 @@ impl Versions<'_> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the database cannot be written.
+    /// Returns [`Error::Invalid`] if this handle does not see the whole sandbox or a rule makes something read-only or append-only, and
+    /// an error if the database cannot be written.
     pub fn prune(&self, keep: &Keep) -> Result<Pruned, Error> {
         self.sandbox.refuse_in_part("drop versions")?;
+        self.sandbox.refuse_kept("drop versions")?;
         let about = json!({ "versions": keep.versions, "since": keep.since, "bytes": keep.bytes });
         self.sandbox.change_answering(Call::new("prune", "versions", about), |run| {
             let pruned = run.transaction()?.prune(keep)?;

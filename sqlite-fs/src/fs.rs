@@ -19,8 +19,11 @@ pub struct Fs<'a, V: Volume> {
     cwd: V::Node,
     owner: Owner,
     is_over: Option<&'a dyn Fn() -> bool>,
-    unread: Option<&'a dyn Fn(&str, FsError)>,
+    unread: Option<&'a Unread<'a>>,
 }
+
+/// Called with the path of what cannot be read, and the reason.
+type Unread<'a> = dyn Fn(&str, FsError) + 'a;
 
 /// How a [visit](Fs::visit) continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

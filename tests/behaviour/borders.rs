@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use runtime::actions::{Context, actions};
-use runtime::{Builder, Content, Error, Policy, Preset, ProvidedNode, Provider, Sandbox, Side};
+use runtime::{Builder, Content, Error, Keep, Policy, Preset, ProvidedNode, Provider, Sandbox, Side};
 use serde_json::json;
 
 use super::host;
@@ -144,9 +144,9 @@ fn the_stored_policy_of_a_fork_is_its_own() {
     assert!(!fork.fs().exists("/secret/key").unwrap());
     fork.set_policy(None).unwrap();
     assert!(fork.fs().exists("/secret/key").unwrap());
-    assert!(!sandbox.fs().exists("/secret/key").unwrap() && sandbox.policy().is_some());
+    assert!(!sandbox.fs().exists("/secret/key").unwrap() && sandbox.policy().unwrap().is_some());
     sandbox.set_policy(Some(rules(&[("/secret", "read")]))).unwrap();
-    assert!(fork.policy().is_none() && fork.fs().write("/secret/key", "new").is_ok());
+    assert!(fork.policy().unwrap().is_none() && fork.fs().write("/secret/key", "new").is_ok());
     assert!(sandbox.fs().write("/secret/key", "new").is_err());
 }
 
@@ -162,7 +162,7 @@ fn a_policy_that_another_process_stores_takes_effect_at_once() {
     let hidden = || Some(rules(&[("/secret", "hidden")]));
     other.set_policy(hidden()).unwrap();
     assert!(!one.fs().exists("/secret/key").unwrap() && !view.fs().exists("/secret/key").unwrap());
-    assert_eq!((one.policy(), one.owner().unwrap().fs().exists("/secret/key").unwrap()), (hidden(), true));
+    assert_eq!((one.policy().unwrap(), one.owner().unwrap().fs().exists("/secret/key").unwrap()), (hidden(), true));
     other.set_policy(None).unwrap();
     // The first that notices is a command.
     assert_eq!(one.bash("cat /secret/key").unwrap().stdout, b"k3y");
@@ -171,6 +171,73 @@ fn a_policy_that_another_process_stores_takes_effect_at_once() {
     assert!(one.info().is_err(), "a handle that does not see everything");
     one.set_policy(Some(rules(&[("/secret", "read")]))).unwrap();
     assert!(one.fs().exists("/secret/key").unwrap() && one.fs().write("/secret/key", "new").is_err());
+}
+
+// T-POL-07: names and messages of checkpoints are texts of their authors.
+#[test]
+fn a_view_sees_only_its_own_checkpoints() {
+    let owner = builder().file("/f", "1").open().unwrap();
+    let (ann, bob) = (owner.view("ann", [""; 0]).unwrap(), owner.view("bob", [""; 0]).unwrap());
+    owner.bash("echo 2 > /f").unwrap();
+    owner.versions().checkpoint("owners", Some("the key is k3y")).unwrap();
+    ann.versions().checkpoint("anns", Some("by ann")).unwrap();
+    let names = |sandbox: &Sandbox| -> Vec<String> {
+        sandbox.versions().checkpoints().unwrap().into_iter().map(|label| label.name).collect()
+    };
+    assert_eq!(names(&owner).len(), 2);
+    for (view, own) in [(&ann, &["anns"][..]), (&bob, &[][..])] {
+        assert_eq!(names(view), own);
+        assert_eq!(view.versions().show("HEAD").unwrap().version.unwrap().labels, own);
+        let failed = |reference: &str| view.versions().resolve(reference).unwrap_err().to_string();
+        assert_eq!(failed("owners"), failed("absent").replace("absent", "owners"));
+        assert!(view.versions().show("owners~1").is_err() && !view.versions().remove_checkpoint("owners").unwrap());
+    }
+    assert!(owner.versions().resolve("owners").is_ok() && ann.versions().resolve("anns").is_ok());
+    // A failed attempt does not make an author.
+    assert!(bob.versions().checkpoint("anns", None).is_err());
+    bob.fs().write("/b", "1").unwrap();
+    assert_eq!(names(&bob), [""; 0]);
+    assert!(ann.versions().remove_checkpoint("anns").unwrap());
+    assert_eq!((names(&owner), names(&ann)), (vec!["owners".to_owned()], vec![]));
+}
+
+// T-POL-02: what cannot be overwritten cannot be forgotten.
+#[test]
+fn rules_that_keep_files_keep_their_past() {
+    let owner = builder().file("/log", "1").open().unwrap();
+    owner.bash("echo 2 >> /log").unwrap();
+    owner.versions().checkpoint("named", None).unwrap();
+    let keep = Keep { versions: Some(1), ..Keep::default() };
+    for access in ["read", "append"] {
+        let bound = owner.with_policy(rules(&[("/log", access)])).unwrap();
+        for refused in [bound.versions().prune(&keep).err(), bound.versions().remove_checkpoint("named").err()] {
+            let reason = "the policy makes some of the sandbox read-only or append-only";
+            assert!(refused.is_some_and(|error| error.to_string().ends_with(reason)), "{access}");
+        }
+    }
+    let part = owner.with_policy(rules(&[("/log", "hidden")])).unwrap().compact().unwrap_err();
+    assert_eq!(part.to_string(), "cannot compact the sandbox: this view does not include the whole sandbox");
+    assert!(owner.versions().remove_checkpoint("named").unwrap() && owner.versions().prune(&keep).unwrap().versions > 0);
+}
+
+// T-POL-07: what one policy shows may be what the other one hides.
+#[test]
+fn handles_without_a_principal_share_no_runs_and_sessions_unless_they_hide_the_same() {
+    let owner = builder().file("/a/key", "alpha").file("/b/key", "beta").open().unwrap();
+    let hiding = |path| owner.with_policy(rules(&[(path, "hidden")])).unwrap();
+    let (one, other) = (hiding("/a"), hiding("/b"));
+    one.session("s").unwrap().bash("x=$(cat /b/key); cat /b/key").unwrap();
+    let commands = |sandbox: &Sandbox| sandbox.history(10).unwrap().into_iter().map(|run| run.command).collect::<Vec<_>>();
+    let echo = |sandbox: &Sandbox| sandbox.session("s").unwrap().bash("echo [$x]").unwrap().stdout;
+    let tighter = one.with_policy(rules(&[("/b", "hidden")])).unwrap();
+    for apart in [&other, &tighter] {
+        assert_eq!((commands(apart), apart.sessions().unwrap()), (vec![], vec![]));
+        assert_eq!(echo(apart), b"[]\n");
+    }
+    // The same rules hide the same, and a handle that sees more may see the runs of one that sees less.
+    assert_eq!((echo(&hiding("/a")), one.sessions().unwrap()), (b"[beta]\n".to_vec(), vec!["s".to_owned()]));
+    assert_eq!(commands(&one), ["echo [$x]", "echo [$x]", "x=$(cat /b/key); cat /b/key"]);
+    assert_eq!(commands(&other), ["echo [$x]", "echo [$x]"], "its own, and the run of the tighter handle");
 }
 
 // T-POL-07: a digest covers hidden content, so it would confirm a guess.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
 use runtime::actions::{Context, actions};
-use runtime::{Cancel, Command, Content, Error, Event, Keep, Policy, Preset, Sandbox};
+use runtime::{Cancel, Command, Content, Error, Event, Keep, Policy, Preset, Sandbox, Side};
 use serde_json::json;
 
 use super::{host, sandbox};
@@ -111,6 +111,49 @@ fn changes_that_cannot_be_listed_are_rejected_if_there_is_a_hook() {
     let error = sandbox.fs().write_all(files.collect()).unwrap_err();
     assert!(matches!(&error, Error::Refused(message) if message.starts_with("too many changes for a hook")), "{error}");
     assert!(!sandbox.fs().exists("/many").unwrap());
+}
+
+// T-BRG-04: the files of a newer source are new content, which no hook has approved.
+#[test]
+fn an_update_is_shown_to_hooks_and_events() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, own) = (directory.path().join("base.db"), directory.path().join("own.db"));
+    let open = || Sandbox::builder().host(host());
+    let in_base = |script: &str| assert!(open().database(&file).open().unwrap().bash(script).unwrap().status.success());
+    in_base("mkdir -p /src/d /out; cd /src; echo 1 > a; echo 1 > b; echo 1 > gone; echo 1 > d/deep");
+    let sandbox = open().database(&own).base(&file).open().unwrap();
+    assert!(sandbox.bash("echo mine > /src/a; rm /src/b; mkdir /src/own").unwrap().status.success());
+    in_base("cd /src; echo bad > a; echo 2 > b; rm gone; echo 2 > d/deep; echo new > new; chmod 700 /out");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    sandbox
+        .on_commit("/src", move |commit| {
+            let content = |path: &str| commit.read(path).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+            let line = |change: &runtime::FileChange| {
+                format!("{} {} {}", change.kind, change.path, content(&change.path).unwrap_or_default())
+            };
+            *noted.lock().unwrap() = commit.changes.iter().map(line).collect::<Vec<String>>();
+            if content("/src/a").is_ok_and(|text| text == "bad") { Err("no bad words".to_owned()) } else { Ok(()) }
+        })
+        .unwrap();
+    let start = sandbox.events_after(None, None).unwrap().version;
+    let refused = sandbox.update("/", None, Some(Side::Theirs)).unwrap_err();
+    assert!(matches!(&refused, Error::Refused(message) if message == "no bad words"), "{refused}");
+    let theirs =
+        ["modified /src/a bad", "created /src/b 2", "modified /src/d/deep 2", "deleted /src/gone ", "created /src/new new"];
+    assert_eq!(*seen.lock().unwrap(), theirs);
+    assert_eq!(sandbox.bash("cd /src; cat a d/deep; ls").unwrap().stdout, b"mine\n1\na\nd\ngone\nown\n");
+    assert_eq!(lines(&sandbox.events_after(Some(start), None).unwrap().events), [""; 0]);
+    sandbox.update("/", None, Some(Side::Ours)).unwrap();
+    assert_eq!(*seen.lock().unwrap(), theirs[2..]);
+    let events = sandbox.events_after(Some(start), None).unwrap();
+    assert_eq!(lines(&events.events), ["attributes /out", "modified /src/d/deep", "deleted /src/gone", "created /src/new"]);
+    assert!(events.events.iter().all(|event| event.run.is_some() && event.hash.is_none()));
+    assert_eq!(lines(&sandbox.events_after(Some(start), Some("/src/d")).unwrap().events), ["modified /src/d/deep"]);
+    // A removed file of the source is an event, too, and a changed one existed before.
+    assert!(sandbox.bash("rm /src/new; echo 3 > /src/d/deep").unwrap().status.success());
+    let later = sandbox.events_after(Some(events.version), None).unwrap();
+    assert_eq!(lines(&later.events), ["modified /src/d/deep", "deleted /src/new"]);
 }
 
 #[test]

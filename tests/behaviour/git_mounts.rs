@@ -98,7 +98,11 @@ fn an_overlay_stays_on_its_commit_until_it_is_updated() {
     let done = fork.update("/src", None, Some(Side::Theirs)).unwrap();
     assert_eq!((done.commits, done.changes), (Some((first.clone(), second.clone())), 4));
     check(&fork, "cd /src; cat a b d/e f; ls", "2\n2\n2\n2\na\nb\nd\nf\nnew\n");
+    let start = sandbox.events_after(None, None).unwrap().version;
     assert_eq!(sandbox.update("/src", None, Some(Side::Ours)).unwrap().conflicts, ["/src/a", "/src/d"]);
+    let events = sandbox.events_after(Some(start), None).unwrap().events;
+    let listed: Vec<_> = events.iter().map(|event| (event.kind.as_str(), event.path.as_str())).collect();
+    assert_eq!(listed, [("modified", "/src/b"), ("created", "/src/f")]);
     check(&sandbox, "cd /src; cat a b f; ls", "mine\n2\n2\na\nb\nf\nnew\n");
     drop(sandbox);
     let sandbox = open("@main").unwrap();

@@ -57,3 +57,27 @@ fn no_action_discloses_what_is_hidden() {
         }
     }
 }
+
+// T-POL-03: a guest executes exactly the same instructions for a hidden path as for a missing one. The time that the host takes is
+// not compared, because it depends on the machine.
+#[test]
+fn a_hidden_path_costs_as_much_fuel_as_a_missing_one() {
+    let hiding = |sandbox: Sandbox| bound(&sandbox, "access = \"hidden\"");
+    let builder = || Sandbox::builder().host(host()).file("/out/o", "out\n");
+    let hidden = hiding(builder().file("/zone/f", "haystack\n").file("/zone/d/g", "deep\n").open().unwrap());
+    let missing = hiding(builder().open().unwrap());
+    let scripts = [
+        "cat /zone/f; ls -la /zone; stat /zone/d; find /zone; [ -e /zone/f ]; echo /zone/* /z*; cp /zone/f /tmp/x; grep -r hay /zone; du /zone",
+        "echo x > /zone/f; mkdir /zone/d; rm -rf /zone; mv /out/o /zone/f; ln -s x /zone; cd /zone; ls /; tar cf /tmp/t.tar /zone",
+        "python3 -c \"import os\nfor path in ('/zone', '/zone/f', '/zone/d/g'):\n  for call in (os.stat, os.listdir, open, os.unlink, os.rmdir):\n    \
+         try: call(path)\n    except OSError as error: print(error.errno)\"",
+    ];
+    for script in scripts {
+        let run = |sandbox: &Sandbox| {
+            let output = sandbox.fork().unwrap().run(Command::bash(script).deterministic(1)).unwrap();
+            let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            (said, output.usage.fuel)
+        };
+        assert_eq!(run(&hidden), run(&missing), "{script}");
+    }
+}

@@ -532,9 +532,9 @@ fn a_policy_is_stored_with_the_sandbox_and_a_caller_can_only_tighten() {
     let imported = builder().import(directory.path().join("snapshot.db")).open().unwrap();
     assert!(!imported.fs().exists("/secret").unwrap() && imported.owner().unwrap().fs().exists("/secret/key").unwrap());
     let again = open().open().unwrap();
-    assert_eq!(again.policy().unwrap().rules.len(), 2);
+    assert_eq!(again.policy().unwrap().unwrap().rules.len(), 2);
     again.set_policy(None).unwrap();
-    assert!(again.fs().exists("/secret/key").unwrap() && again.policy().is_none());
+    assert!(again.fs().exists("/secret/key").unwrap() && again.policy().unwrap().is_none());
     assert!(again.check().unwrap().is_empty());
 }
 
@@ -579,7 +579,8 @@ fn a_view_sees_its_own_runs_and_sessions() {
     }
     assert_eq!(ann.session("main").unwrap().bash("echo [$token]").unwrap().stdout, b"[ann]\n");
     assert_eq!(owner.session("main").unwrap().bash("echo [$token]").unwrap().stdout, b"[k3y]\n");
-    for refused in [bob.info().err(), bob.check().err(), bob.fork_to("/nowhere.db").err(), bob.export("/nowhere.db").err()] {
+    let whole = [bob.info().err(), bob.check().err(), bob.fork_to("/nowhere.db").err(), bob.export("/nowhere.db").err()];
+    for refused in whole.into_iter().chain([bob.policy().err(), bob.fork().unwrap().policy().err()]) {
         assert!(refused.is_some_and(|error| error.to_string().ends_with("this view does not include the whole sandbox")));
     }
     // Changes that are hidden now are not listed any more.

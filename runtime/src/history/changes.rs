@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 use sqlite_fs::path::Last;
 use sqlite_fs::{Change, ChangeKind, FileType, Reader, Transaction, Volume as _};
 
 use super::diff::Diffs;
+use super::hooks::{FileChange, Moved};
 use super::recorder::Recorder;
 use crate::vfs::{Node, OverlayChanges, ROOT_NODE, Scope, View};
 use crate::{Error, clock};
@@ -28,11 +30,13 @@ pub(crate) fn json(
     scope: &Scope,
     view: &View<Transaction>,
     time: Duration,
+    moved: Option<&Moved>,
 ) -> Result<Option<String>, Error> {
     let until = clock::now() + time;
     let (mut changes, is_complete) = view.transaction().changes_by(until).map_err(sqlite_fs::Error::from)?;
     let overlay = view.overlay_changes();
     seen_from_above(&mut changes, &overlay);
+    add_moved(&mut changes, moved);
     if changes.is_empty() {
         return Ok(None);
     }
@@ -48,7 +52,8 @@ pub(crate) fn json(
     let entries = changes.iter().zip(bases).map(|(change, base_ctime)| {
         Entry::Change(Recorded {
             base_ctime,
-            diff: diffs.of(change),
+            // The view still shows the previous state of an overlay that is moved.
+            diff: if moved.is_none() { diffs.of(change) } else { None },
             from: match &change.kind {
                 ChangeKind::Renamed { from } => Some(from.as_str()),
                 _ => None,
@@ -59,11 +64,8 @@ pub(crate) fn json(
             file_type: type_name(change.file_type),
         })
     });
-    let omitted = (!is_complete || overlay.is_incomplete).then_some(Entry::Omitted {
-        kind: OMITTED,
-        note: "too many changes to list",
-        path: "",
-    });
+    let is_complete = is_complete && !overlay.is_incomplete && moved.is_none_or(|moved| moved.is_complete);
+    let omitted = (!is_complete).then_some(Entry::Omitted { kind: OMITTED, note: "too many changes to list", path: "" });
     let list: Vec<_> = entries.chain(omitted).collect();
     serde_json::to_string(&list).map(Some).map_err(|error| Error::Invalid(format!("cannot record the changes: {error}")))
 }
@@ -112,12 +114,52 @@ fn base(before: &View<Reader>, path: &str) -> Option<i64> {
 }
 
 /// Returns all changes of a run so far; `None` if there are too many to list.
-pub(super) fn all(view: &View<Transaction>) -> Result<Option<Vec<Change>>, Error> {
+pub(super) fn all(view: &View<Transaction>, moved: Option<&Moved>) -> Result<Option<Vec<Change>>, Error> {
     let (mut changes, is_complete) = view.transaction().changes().map_err(sqlite_fs::Error::from)?;
     let overlay = view.overlay_changes();
     seen_from_above(&mut changes, &overlay);
-    Ok((is_complete && !overlay.is_incomplete).then_some(changes))
+    add_moved(&mut changes, moved);
+    let is_complete = is_complete && !overlay.is_incomplete && moved.is_none_or(|moved| moved.is_complete);
+    Ok(is_complete.then_some(changes))
 }
+
+// Adds the changes of a moved overlay, which replace those of the rows that no longer hide them.
+fn add_moved(changes: &mut Vec<Change>, moved: Option<&Moved>) {
+    let Some(moved) = moved.filter(|moved| !moved.changes.is_empty()) else { return };
+    let known: HashSet<&str> = moved.changes.iter().map(|change| change.path.as_str()).collect();
+    changes.retain(|change| !known.contains(change.path.as_str()));
+    changes.extend(moved.changes.iter().cloned());
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+}
+
+/// Returns the changes in the row of a run, and whether there are no others.
+pub(crate) fn recorded(text: &str) -> (Vec<FileChange>, bool) {
+    if text.len() > super::PARSED_BYTES {
+        return (Vec::new(), false);
+    }
+    let Ok(list) = serde_json::from_str::<Vec<Value>>(text) else { return (Vec::new(), false) };
+    let changes: Vec<FileChange> = list.iter().filter_map(change_of).collect();
+    let is_complete = changes.len() == list.len();
+    (changes, is_complete)
+}
+
+// A recorded change; `None` if it is not one, such as the last entry of an incomplete list.
+fn change_of(recorded: &Value) -> Option<FileChange> {
+    let text = |key: &str| recorded.get(key).and_then(Value::as_str);
+    let known = |names: &[&'static str], name: &str| names.iter().copied().find(|known| *known == name);
+    Some(FileChange {
+        path: text("path").filter(|path| path.starts_with('/'))?.to_owned(),
+        kind: known(&KINDS, text("kind")?)?,
+        from: text("from").filter(|path| path.starts_with('/')).map(str::to_owned),
+        file_type: text("type").and_then(|name| known(&TYPES, name)),
+        size: recorded.get("size").and_then(Value::as_u64).unwrap_or_default(),
+    })
+}
+
+/// The names of the kinds of changes.
+const KINDS: [&str; 5] = ["created", "modified", "attributes", "deleted", "renamed"];
+/// The names of the types of files.
+const TYPES: [&str; 5] = ["file", "directory", "symlink", "fifo", "device"];
 
 /// Returns the name of a kind of change.
 pub(super) fn kind_name(kind: &ChangeKind) -> &'static str {

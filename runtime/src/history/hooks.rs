@@ -4,11 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sqlite_fs::{Change, ChangeKind, FileType, Transaction};
+use sqlite_fs::{Change, ChangeKind, FileType, FsError, Transaction};
 
 use super::changes;
 use crate::Error;
-use crate::vfs::View;
+use crate::vfs::{SourceFiles, View};
 
 /// The message for a run whose changes cannot all be shown to a hook.
 const TOO_MANY: &str = "too many changes for a hook to check; make them in several runs";
@@ -57,6 +57,42 @@ fn below<'a>(path: &'a str, top: &str) -> Option<&'a str> {
     path.strip_prefix(top.trim_end_matches('/')).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// The changes that are visible when an overlay is moved onto another state of its source.
+pub(crate) struct Moved {
+    /// The changes, in the order of their paths.
+    pub(crate) changes: Vec<Change>,
+    /// Whether there are no others.
+    pub(crate) is_complete: bool,
+    /// The mount point of the overlay: empty for the root directory.
+    pub(crate) place: String,
+    /// The files of the new state.
+    pub(crate) files: Box<dyn SourceFiles>,
+}
+
+/// Number of bytes read at once from a source.
+const PIECE: usize = 256 << 10;
+
+impl Moved {
+    // The content of a file that comes from the new state; `None` if the path does not.
+    fn read(&self, path: &str) -> Option<Result<Vec<u8>, FsError>> {
+        let index = self.changes.binary_search_by(|change| change.path.as_str().cmp(path)).ok()?;
+        self.changes.get(index).filter(|change| change.kind != ChangeKind::Deleted)?;
+        let at = path.get(self.place.len()..)?.trim_start_matches('/');
+        Some(self.content(at))
+    }
+
+    fn content(&self, at: &str) -> Result<Vec<u8>, FsError> {
+        let (mut content, mut piece) = (Vec::new(), vec![0; PIECE]);
+        loop {
+            let read = self.files.read(at, content.len() as u64, &mut piece)?;
+            if read == 0 {
+                return Ok(content);
+            }
+            content.extend_from_slice(piece.get(..read).unwrap_or_default());
+        }
+    }
+}
+
 /// A pending commit.
 pub struct Commit<'a> {
     /// The number of the command; `None` for a library call, which gets its number with its commit.
@@ -68,6 +104,7 @@ pub struct Commit<'a> {
     /// The changes at the hook's path or below it, and the moves of directories that contained it or contain it now.
     pub changes: Vec<FileChange>,
     view: &'a View<Transaction>,
+    moved: Option<&'a Moved>,
 }
 
 impl Commit<'_> {
@@ -77,7 +114,10 @@ impl Commit<'_> {
     ///
     /// Returns an error if the file does not exist.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, Error> {
-        Ok(self.view.unguarded().read(path)?)
+        match self.moved.and_then(|moved| moved.read(path)) {
+            Some(read) => read.map_err(|source| Error::file("read", path, source)),
+            None => Ok(self.view.unguarded().read(path)?),
+        }
     }
 }
 
@@ -111,13 +151,14 @@ impl Hooks {
         &self,
         view: &View<Transaction>,
         (run, command, principal): (Option<i64>, &str, Option<&str>),
+        moved: Option<&Moved>,
     ) -> Result<Option<String>, Error> {
         let hooks = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if hooks.is_empty() {
             return Ok(None);
         }
         // A change that a hook is not shown would not be approved by it.
-        let Some(all) = changes::all(view)? else { return Ok(Some(TOO_MANY.to_owned())) };
+        let Some(all) = changes::all(view, moved)? else { return Ok(Some(TOO_MANY.to_owned())) };
         let all: Vec<FileChange> = all.iter().map(FileChange::new).collect();
         let exists = |path: &str| view.unguarded().symlink_metadata(path).is_ok();
         for hook in hooks {
@@ -126,7 +167,7 @@ impl Hooks {
             if changes.is_empty() {
                 continue;
             }
-            let commit = Commit { run, command, principal, changes, view };
+            let commit = Commit { run, command, principal, changes, view, moved };
             // A hook that panics has not approved anything.
             let asked = catch_unwind(AssertUnwindSafe(|| (hook.function)(&commit)));
             if let Err(message) = asked.unwrap_or_else(|_| Err("the hook panicked".to_owned())) {

@@ -3,7 +3,7 @@
 //! A change and its row are one transaction ([`Ongoing`]). The row of a call that only reads, or that failed, is queued in memory
 //! for the next transaction: reading never waits for a running command and costs no commit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sqlite_fs::{Database, NewCall, Outcome, Reader, Transaction};
 
 use super::changes::{self, CHANGES_TIME};
-use super::hooks::Hooks;
+use super::hooks::{Hooks, Moved};
 use crate::tools::prefix;
 use crate::vfs::{Binding, Scope, View};
 use crate::{Cancel, Error, clock};
@@ -137,6 +137,8 @@ pub(crate) struct Ongoing<'a> {
     call: Option<Call>,
     complaint: Option<String>,
     view: Option<View<Transaction>>,
+    /// What it makes visible below an overlay.
+    moved: OnceLock<Moved>,
 }
 
 impl Ongoing<'_> {
@@ -148,6 +150,11 @@ impl Ongoing<'_> {
     /// Returns the transaction, for data other than files.
     pub(crate) fn transaction(&self) -> Result<&Transaction, Error> {
         Ok(self.view()?.transaction())
+    }
+
+    /// Notes the changes of an overlay that is moved, for hooks and the row. Only the first call counts.
+    pub(crate) fn note_moved(&self, moved: Moved) {
+        let _ = self.moved.set(moved);
     }
 
     fn perform<T>(mut self, work: impl FnOnce(&Self) -> Result<(T, Value), Error>) -> Result<T, Error> {
@@ -166,13 +173,14 @@ impl Ongoing<'_> {
     // Records the result and commits, unless a hook rejects it.
     fn finish(mut self, answer: Value) -> Result<(), Error> {
         let command = self.call.as_ref().map(|call| format!("{} {}", call.name, call.about)).unwrap_or_default();
-        if let Some(message) = self.recorder.ask_hooks(self.view()?, None, &command)? {
+        let moved = self.moved.take();
+        if let Some(message) = self.recorder.ask_hooks(self.view()?, None, &command, moved.as_ref())? {
             self.complaint = Some(message.clone());
             return Err(Error::Refused(message));
         }
         let (Some(view), Some(call)) = (self.view.take(), self.call.take()) else { return Err(sqlite_fs::Error::Busy.into()) };
         self.recorder.write_waiting(view.transaction())?;
-        let changes = changes::json(self.recorder, self.scope, &view, CHANGES_TIME)?;
+        let changes = changes::json(self.recorder, self.scope, &view, CHANGES_TIME, moved.as_ref())?;
         call.by(self.recorder.binding.mark()).finish(Ok(answer)).write(view.transaction(), changes.as_deref())?;
         Ok(view.into_transaction().commit()?)
     }
@@ -208,9 +216,15 @@ impl Recorder {
     }
 
     /// Calls the hooks for the changes of a run; returns the message of the first rejection.
-    pub(crate) fn ask_hooks(&self, view: &View<Transaction>, run: Option<i64>, command: &str) -> Result<Option<String>, Error> {
+    pub(crate) fn ask_hooks(
+        &self,
+        view: &View<Transaction>,
+        run: Option<i64>,
+        command: &str,
+        moved: Option<&Moved>,
+    ) -> Result<Option<String>, Error> {
         let principal = self.binding.viewer().map(|viewer| viewer.principal.as_str());
-        self.inner.hooks.ask(view, (run, command, principal))
+        self.inner.hooks.ask(view, (run, command, principal), moved)
     }
 
     fn wait(&self, call: Call, ended: Result<Value, String>) {
@@ -224,7 +238,11 @@ impl Recorder {
 
     /// Starts a run that changes something.
     pub(crate) fn begin<'a>(&'a self, scope: &'a Scope, call: Call) -> Result<Ongoing<'a>, Error> {
-        Ok(Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(self.view(scope)?) })
+        Ok(self.ongoing(scope, call, self.view(scope)?))
+    }
+
+    fn ongoing<'a>(&'a self, scope: &'a Scope, call: Call, view: View<Transaction>) -> Ongoing<'a> {
+        Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(view), moved: OnceLock::new() }
     }
 
     /// Creates the initial content of a new sandbox, which is not recorded.
@@ -269,7 +287,7 @@ impl Recorder {
     ) -> Result<T, Error> {
         let view = self.view(scope)?;
         let (call, prepared) = prepare()?;
-        Ongoing { recorder: self, scope, call: Some(call), complaint: None, view: Some(view) }.perform(|run| work(run, prepared))
+        self.ongoing(scope, call, view).perform(|run| work(run, prepared))
     }
 
     /// Returns the last committed state of the files, without waiting.

@@ -49,7 +49,7 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
     };
     let usage = serde_json::to_string(&output.usage).unwrap_or_default();
     let time = if output.is_overdue() { CHANGES_TIME_OVERDUE } else { CHANGES_TIME };
-    let changes = changes::json(recorder, scope, view, time)?;
+    let changes = changes::json(recorder, scope, view, time, None)?;
     view.transaction().calls().finish(
         output.run,
         &Outcome {

@@ -120,7 +120,7 @@ impl Sandbox {
         if command.rollback_on_failure && !ended.output.status.success() {
             ended.view.transaction().restart()?;
             ended.view = self.begin_again(ended.view.into_transaction(), &command)?;
-        } else if let Some(message) = self.recorder.ask_hooks(&ended.view, Some(run), &command.text)? {
+        } else if let Some(message) = self.recorder.ask_hooks(&ended.view, Some(run), &command.text, None)? {
             ended.view.transaction().restart()?;
             ended.view = self.begin_again(ended.view.into_transaction(), &command)?;
             refuse(&mut ended.output, message);

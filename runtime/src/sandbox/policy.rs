@@ -62,8 +62,52 @@ impl Sandbox {
     }
 
     /// Returns the stored policy.
-    #[must_use]
-    pub fn policy(&self) -> Option<Policy> {
+    ///
+    /// ```
+    /// use sandlite_runtime::{Policy, Sandbox};
+    /// let policy = Policy::parse("[[rule]]\npath = \"/keys\"\naccess = \"hidden\"")?;
+    /// let sandbox = Sandbox::builder().open()?;
+    /// sandbox.set_policy(Some(policy.clone()))?;
+    /// assert_eq!(sandbox.policy()?, Some(policy));
+    /// assert!(sandbox.view("ann", [""; 0])?.policy().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if this handle was derived from another one and does not see the whole sandbox: the rules contain
+    /// hidden paths and labels.
+    pub fn policy(&self) -> Result<Option<Policy>, Error> {
+        if self.scope.binding.owner().is_err() {
+            self.refuse_in_part("read the policy")?;
+        }
+        Ok(self.stored_policy())
+    }
+
+    /// Stores the policy of another sandbox in this one without disclosing it, so that the other may be a view. If it has none,
+    /// nothing is changed.
+    ///
+    /// ```
+    /// use sandlite_runtime::{Policy, Sandbox};
+    /// let other = Sandbox::builder().open()?;
+    /// other.set_policy(Some(Policy::parse("[[rule]]\npath = \"/keys\"\naccess = \"hidden\"")?))?;
+    /// let sandbox = Sandbox::builder().file("/keys/id", "secret").open()?;
+    /// sandbox.set_policy_of(&other.view("ann", [""; 0])?)?;
+    /// assert!(!sandbox.fs().exists("/keys")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Invalid`] if this handle was derived from another one.
+    pub fn set_policy_of(&self, other: &Self) -> Result<(), Error> {
+        match other.stored_policy() {
+            Some(policy) => self.set_policy(Some(policy)),
+            None => Ok(()),
+        }
+    }
+
+    fn stored_policy(&self) -> Option<Policy> {
         self.notice();
         self.scope.binding.stored().map(|policy| (*policy).clone())
     }
@@ -135,6 +179,15 @@ impl Sandbox {
     // Notices a policy that another process has stored: each new reader looks for commits of others.
     fn notice(&self) {
         drop(self.database.reader());
+    }
+
+    /// Rejects an operation that drops a part of the past if rules keep anything as it is.
+    pub(crate) fn refuse_kept(&self, what: &str) -> Result<(), Error> {
+        self.notice();
+        match self.scope.binding.keeps("") {
+            true => Err(Error::Invalid(format!("cannot {what}: the policy makes some of the sandbox read-only or append-only"))),
+            false => Ok(()),
+        }
     }
 
     /// Rejects an operation on the whole sandbox if this handle does not see all of it.

@@ -155,8 +155,10 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// Returns an error if the database is open read-only, or if the disk has no room for the copy; it is unchanged then.
+    /// Returns [`Error::Invalid`] if this handle does not see the whole sandbox, and an error if the database is open read-only, or if
+    /// the disk has no room for the copy; it is unchanged then.
     pub fn compact(&self) -> Result<(u64, u64), Error> {
+        self.refuse_in_part("compact the sandbox")?;
         self.recorder.settle();
         let compacted = self.database.compact(Some(clock::now() + TURN))?;
         Ok((compacted.before, compacted.after))

@@ -1,13 +1,15 @@
 //! Moving an overlay onto a newer version of its database or another commit of its repository: the sandbox's changes are kept,
 //! and conflicts are listed.
 
+mod visible;
+
 use serde_json::json;
 use sqlite_fs::{FileType, FsError, Stat, Transaction};
 
 use super::Sandbox;
 use super::base::Pin;
 use crate::cancel::Deadline;
-use crate::history::LibraryCall as Call;
+use crate::history::{LibraryCall as Call, Moved};
 use crate::vfs::{Complaints, Moving, Patience, SourceContext, SourceFiles, SourceStat, State, mount_path};
 use crate::{Cancel, Error};
 
@@ -95,14 +97,24 @@ impl Sandbox {
             let is_over = || deadline.is_over();
             let sides = Sides::open(source, (from, target), &patience, &place, &is_over)?;
             let found = sides.compare(transaction)?;
-            match side {
+            let given_up = match side {
                 None if !found.conflicts.is_empty() => {
                     let conflicts = found.conflicts.iter().take(NAMED_MAX).cloned().collect();
                     return Err(Error::Conflict { path: path.to_owned(), total: found.conflicts.len(), conflicts });
                 }
-                Some(Side::Theirs) => found.conflicts.iter().try_for_each(|path| give_up(transaction, path))?,
-                None | Some(Side::Ours) => {}
-            }
+                Some(Side::Theirs) => found.conflicts.as_slice(),
+                None | Some(Side::Ours) => &[],
+            };
+            let before = self.recorder.now(&self.scope)?;
+            given_up.iter().try_for_each(|path| give_up(transaction, path))?;
+            let (changes, is_complete) = if from == target {
+                (Vec::new(), true)
+            } else {
+                let changed = source.changed(from, target, &is_over)?;
+                visible::changes(&sides, transaction, (&before, given_up), changed)?
+            };
+            let Sides { new: files, .. } = sides;
+            run.note_moved(Moved { changes, is_complete, place: place.clone(), files });
             Pin::new(&place, record).record(transaction)?;
             let answer = json!({ "changes": found.changes, "conflicts": found.conflicts.len() });
             let mut conflicts = found.conflicts;

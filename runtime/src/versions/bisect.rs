@@ -93,8 +93,7 @@ impl Versions<'_> {
         let reader = self.reader()?;
         let mut suspects: Vec<i64> = search.skipped.iter().copied().filter(|number| (low..high).contains(number)).collect();
         suspects.sort_unstable();
-        let suspects =
-            suspects.into_iter().map(|number| Ok(self.shown(reader.version(number)?))).collect::<Result<_, Error>>()?;
+        let suspects = suspects.into_iter().map(|number| self.shown(reader.version(number)?)).collect::<Result<_, Error>>()?;
         let version = reader.version(high)?;
         let changes = self.made_by(&version, cancel.clone())?;
         let first_bad =

@@ -1,11 +1,12 @@
 //! Events: the changes of each version, in order, from any version on. They are derived from the versions themselves, so nothing
 //! is lost when a consumer dies: it resumes from the last version that it has acknowledged.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 use sqlite_fs::path::Last;
-use sqlite_fs::{FsError, Reader, Version, VersionKind, Volume as _};
+use sqlite_fs::{Filter, FsError, Reader, Version, VersionKind, Volume as _};
 
 use crate::history::{self, FileChange, is_file};
 use crate::sandbox::Sandbox;
@@ -26,6 +27,9 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// The kind of an event that represents versions dropped before they were read.
 const LOST: &str = "lost";
+
+/// The call that moves an overlay onto another state of its source.
+const UPDATE: &str = "update";
 
 /// The kinds of changes that a move becomes for a view that sees only one of its two paths.
 const CREATED: &str = "created";
@@ -51,7 +55,8 @@ pub struct Event {
     pub file_type: Option<String>,
     /// The new size, in bytes.
     pub size: u64,
-    /// The new content hash, equal to the file's version; `None` if there is no content or more than 64 MB.
+    /// The new content hash, equal to the file's version; `None` if there is no content or more than 64 MB, or if the file comes from
+    /// the source of an overlay that `update` moved.
     pub hash: Option<String>,
 }
 
@@ -64,6 +69,28 @@ pub struct EventPage {
     pub version: i64,
     /// Whether there are later versions.
     pub more: bool,
+}
+
+/// The recorded changes of a version below overlays.
+#[derive(Default)]
+struct Below {
+    changes: BTreeMap<String, FileChange>,
+    /// Whether some are not listed.
+    is_partial: bool,
+    /// Whether an update moved an overlay.
+    is_update: bool,
+    overlays: Vec<String>,
+}
+
+impl Below {
+    // Whether a change is only the row of a directory of the source in which something changed.
+    fn is_copy(&self, change: &FileChange) -> bool {
+        change.kind == CREATED
+            && change.file_type == Some("directory")
+            && !self.is_partial
+            && !self.changes.contains_key(&change.path)
+            && self.overlays.iter().any(|place| change.is_below(place))
+    }
 }
 
 impl Sandbox {
@@ -122,10 +149,16 @@ impl Sandbox {
             return Ok(());
         }
         let (changes, is_complete) = reader.changes(from, Some(version.number))?;
+        let below = self.below_overlays(reader, version)?;
+        let is_complete = is_complete && !below.is_partial;
+        let rows = changes.iter().map(FileChange::new).filter(|change| !below.is_copy(change));
+        let mut changes: BTreeMap<String, FileChange> = rows.map(|change| (change.path.clone(), change)).collect();
+        // A recorded change replaces that of the rows, such as the creation of a row for a file of the source.
+        changes.extend(below.changes);
         let view = self.recorder.at(&self.scope, version.number)?;
         let is_partial = self.scope.binding.is_partial();
         let former = is_partial.then(|| self.recorder.at(&self.scope, from)).transpose()?;
-        for change in changes.iter().map(FileChange::new) {
+        for change in changes.into_values() {
             let Some(change) = seen(change, |path| self.scope.binding.hides_path(path)) else { continue };
             // A name of a file that another of its names hides, or hid.
             let seen_in = if change.kind == DELETED { former.as_ref() } else { Some(&view) };
@@ -138,7 +171,9 @@ impl Sandbox {
             if path.is_some_and(|top| !change.is_below(top) && !change.moved(top, &exists)) {
                 continue;
             }
-            let has_hash = change.kind != DELETED && is_file(&change) && change.size <= HASHED_BYTES;
+            let is_small_file = change.kind != DELETED && is_file(&change) && change.size <= HASHED_BYTES;
+            // A view shows the current state of a source, which may be a later one.
+            let has_hash = is_small_file && !below.is_update && exists(&change.path);
             let hash = has_hash.then(|| content::version_at(&view, &change.path)).transpose()?;
             let FileChange { path, kind, from, file_type, size } = change;
             let (kind, file_type) = (kind.to_owned(), file_type.map(str::to_owned));
@@ -158,6 +193,23 @@ impl Sandbox {
             events.push(lost(version));
         }
         Ok(())
+    }
+
+    // Changes that are not rows: files of a source that a run removed, or that an update made visible.
+    fn below_overlays(&self, reader: &Reader, version: &Version) -> Result<Below, Error> {
+        let Some(call) = version.call else { return Ok(Below::default()) };
+        let overlays: Vec<String> =
+            self.scope.mounts.iter().filter(|point| point.overlay).map(|point| point.path.clone()).collect();
+        let filter = Filter { limit: 1, before: call.checked_add(1), ..Filter::default() };
+        let Some(row) = reader.calls(&filter)?.pop().filter(|row| row.id == call) else {
+            return Ok(Below { is_partial: !overlays.is_empty(), ..Below::default() });
+        };
+        let is_update = row.name == UPDATE;
+        let text = row.run.and_then(|run| run.changes).filter(|_| is_update || !overlays.is_empty());
+        let (changes, is_complete) = text.map_or((Vec::new(), true), |text| history::recorded(&text));
+        let is_wanted = |change: &FileChange| is_update || overlays.iter().any(|place| change.is_below(place));
+        let changes = changes.into_iter().filter(is_wanted).map(|change| (change.path.clone(), change)).collect();
+        Ok(Below { changes, is_partial: !is_complete, is_update, overlays })
     }
 
     /// Waits until there is a version after this one, and returns whether there is.

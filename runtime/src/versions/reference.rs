@@ -20,6 +20,11 @@ pub(super) fn invalid(reference: &str, reason: &str) -> Error {
     Error::Invalid(format!("invalid version `{shown}`: {reason}"))
 }
 
+/// Returns the error for a name that is neither a checkpoint nor a reference of another kind.
+pub(super) fn unknown(reference: &str) -> Error {
+    invalid(reference, "expected a run's number, HEAD, HEAD~N, a checkpoint or @{TIME}")
+}
+
 /// Resolves a reference to a version.
 pub(crate) fn resolve(reader: &Reader, reference: &str) -> Result<Version, Error> {
     resolve_until(reader, reference, None)
@@ -78,7 +83,7 @@ fn named(reader: &Reader, name: &str, reference: &str, last: Option<i64>) -> Res
     }
     match name.strip_prefix('v').and_then(|number| number.parse().ok()) {
         Some(number) => Ok(reader.version(number)?),
-        None => Err(invalid(reference, "expected a run's number, HEAD, HEAD~N, a checkpoint or @{TIME}")),
+        None => Err(unknown(reference)),
     }
 }
 

@@ -46,13 +46,13 @@ impl Versions<'_> {
                 None => return Err(reference::invalid(reference, "unknown run")),
             },
             Err(_) => {
-                let version = reference::resolve_until(&reader, reference, self.sandbox.at)?;
+                let version = self.found(reference)?;
                 let run = version.call.map(|call| self.sandbox.history_run(call)).transpose()?.flatten();
                 (run, Some(version))
             }
         };
         let changes = version.as_ref().map(|version| self.made_by(version, cancel)).transpose()?.flatten();
-        Ok(ShownRun { run, version: version.map(|version| self.shown(version)), changes })
+        Ok(ShownRun { run, version: version.map(|version| self.shown(version)).transpose()?, changes })
     }
 
     /// Returns the changes of a version; `None` if the previous one was pruned.

@@ -7,6 +7,7 @@ mod callback;
 mod database;
 mod git_tree;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,6 +82,10 @@ pub(crate) trait Moving {
 
     /// Opens one of its states; `None` if it no longer exists.
     fn open_at(&self, state: State, context: SourceContext) -> Result<Option<Box<dyn SourceFiles>>, Error>;
+
+    /// Returns the paths at which two of its states may differ; `None` if they are not known. If a directory exists in only one of
+    /// them, the paths below it may be missing.
+    fn changed(&self, from: State, to: State, is_over: &dyn Fn() -> bool) -> Result<Option<BTreeSet<String>>, Error>;
 
     /// Shows another state from the next view on.
     fn move_to(&self, state: State);

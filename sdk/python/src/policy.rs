@@ -50,7 +50,7 @@ pub(crate) fn owner(py: Python<'_>, sandbox: &NativeSandbox) -> PyResult<NativeS
 /// Returns the stored policy as JSON.
 #[pyfunction]
 pub(crate) fn stored_policy(py: Python<'_>, sandbox: &NativeSandbox) -> PyResult<Option<String>> {
-    let policy = sandbox.get(py)?.policy();
+    let policy = sandbox.get(py)?.policy().map_err(|error| errors::raise(py, &error))?;
     policy.map(|policy| serde_json::to_string(&policy).map_err(|error| PyValueError::new_err(error.to_string()))).transpose()
 }
 

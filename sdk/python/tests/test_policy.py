@@ -61,6 +61,8 @@ def test_a_policy_is_stored(tmp_path: Path) -> None:
         assert not box.exists("/secret") and box.policy is not None and len(box.policy["rule"]) == 4
         with pytest.raises(InvalidError):
             box.view("ann").set_policy(None)
+        with pytest.raises(InvalidError, match="cannot read the policy: this view does not include the whole sandbox"):
+            _ = box.view("ann").policy
         box.set_policy(None)
         assert box.exists("/secret/key")
 

@@ -12,6 +12,7 @@ from sandlite.sandfs import (
     ProvidedNode,
     PythonExecutor,
     SandboxShell,
+    SearchQuery,
     VirtualFileSystem,
     VisibilityView,
 )
@@ -138,6 +139,95 @@ def test_searches_list_files_in_the_order_of_their_creation() -> None:
         shell.exec(line)
         assert vfs.read_file("/o") == content
     assert shell.exec("host -p /nothing ls").exit_code == 127
+
+
+def test_moves_keep_what_belongs_to_a_node_and_replace_nothing() -> None:
+    vfs = VirtualFileSystem()
+    vfs.write_file("/a/d/f", "1")
+    vfs.write_file("/a/d/f", "2")
+    vfs.write_file("/b/other", "x")
+    vfs.get_node("/a/d/f").metadata = {"kind": "note"}
+    vfs.set_policy("/a/d/f", NodePolicy(classification="private"))
+    vfs.mount_file("/a/d/now", lambda context: f"at {context.path}")
+    vfs.cd("/a/d")
+    vfs.move("/a/d", "/b")
+    assert (vfs.exists("/a/d"), vfs.pwd(), vfs.read_file("f"), vfs.read_file("now")) == (False, "/b/d", "2", "at /b/d/now")
+    assert (vfs.get_version("/b/d/f"), vfs.get_node("/b/d/f").metadata) == (2, {"kind": "note"})
+    assert vfs.get_policy("/b/d/f").classification == "private"
+    vfs.move("/b/d/f", "/b/d")
+    vfs.move("/b/d/f", "/b/d/g")
+    assert [entry.name for entry in vfs.ls("/b/d")] == ["g", "now"]
+    vfs.write_file("/b/d/other", "y")
+    vfs.set_policy("/b/d/g", NodePolicy(writable=False))
+    for source, target, error, message in (
+        ("/", "/b", InvalidOperation, "Cannot move root directory"),
+        ("/b", "/b/d", InvalidOperation, "Cannot move a directory inside itself"),
+        ("/b", "/b", InvalidOperation, "Cannot move a directory inside itself"),
+        ("/b/other", "/b/d/g", InvalidOperation, "Destination /b/d/g already exists"),
+        ("/b/other", "/b/d", NodeExists, "Node other already exists in /b/d"),
+        ("/b/d/g", "/free", InvalidOperation, "/b/d/g is read-only"),
+        ("/b/other", "/none/x", NodeNotFound, "Child none not found in /"),
+        ("/missing", "/b", NodeNotFound, "Child missing not found in /"),
+    ):
+        with pytest.raises(error, match=f"^{message}$"):
+            vfs.move(source, target)
+    assert vfs.read_file("/b/other") == "x"
+
+
+def test_copies_have_their_own_content_and_no_writes() -> None:
+    vfs = VirtualFileSystem()
+    vfs.write_file("/src/f", "one")
+    vfs.set_policy("/src/f", NodePolicy(classification="private"))
+    vfs.mount_file("/src/now", lambda context: "provided")
+    vfs.write_file("/g", "old")
+    vfs.copy("/src/f", "/g")
+    assert (vfs.read_file("/g"), vfs.get_version("/g"), vfs.get_policy("/g").classification) == ("one", 0, "private")
+    vfs.write_file("/g", "two")
+    vfs.copy("/g", "/g")
+    assert (vfs.read_file("/src/f"), vfs.read_file("/g")) == ("one", "two")
+    vfs.copy("/src", "/copy", recursive=True)
+    vfs.copy("/src", "/copy", recursive=True)
+    assert [entry.name for entry in vfs.ls("/copy")] == ["src", "f", "now"]
+    assert vfs.box.read_file("/copy/src/now") == "provided" and vfs.read_file("/copy/f") == "one"
+    vfs.get_policy("/copy/f").classification = "public"
+    assert vfs.get_policy("/src/f").classification == "private"
+    vfs.set_policy("/src/now", NodePolicy(readable=False))
+    vfs.set_policy("/g", NodePolicy(append_only=True))
+    for source, target, recursive, error, message in (
+        ("/src", "/x", False, InvalidOperation, "Source is a directory; pass recursive=True"),
+        ("/src", "/src/deep", True, InvalidOperation, "Cannot copy a directory inside itself"),
+        ("/src", "/copy", True, NodeExists, "Node src already exists in /copy"),
+        ("/src/now", "/x", False, InvalidOperation, "/src/now is not readable"),
+        ("/src/f", "/g", False, InvalidOperation, "/g is append-only"),
+    ):
+        with pytest.raises(error, match=f"^{message}$"):
+            vfs.copy(source, target, recursive=recursive)
+
+
+def test_globs_and_searches() -> None:
+    vfs = VirtualFileSystem()
+    for path, text in (("/n/a.py", "def Run():\n  pass\n"), ("/n/b.txt", "run\nRUN\n"), ("/n/d/c.py", "run.\n"), ("/x.py", "")):
+        vfs.write_file(path, text)
+    vfs.set_policy("/n/d/c.py", NodePolicy(classification="private"))
+    public = VisibilityView(classifications={"public"})
+    assert vfs.glob("*.py") == ["/x.py"] and vfs.glob("*", cwd="/n") == ["/n/d", "/n/a.py", "/n/b.txt"]
+    # In a pattern with a slash, `*` matches any number of directories.
+    assert vfs.glob("/n/*.py") == vfs.glob("n/*.py") == ["/n/a.py", "/n/d/c.py"]
+    assert vfs.glob("d/*", cwd="/n") == ["/n/d/c.py"] and vfs.glob("/n/*.py", view=public) == ["/n/a.py"]
+    assert vfs.glob("") == vfs.glob("/none/*") == []
+
+    def lines(*arguments, **options):  # type: ignore[no-untyped-def]
+        return [(str(found.path), found.line_no, found.line_text) for found in vfs.search(*arguments, **options)]
+
+    assert lines("run") == [("/n/b.txt", 1, "run"), ("/n/d/c.py", 1, "run.")]
+    assert lines("run.") == lines("^run\\.$", regex=True) == [("/n/d/c.py", 1, "run.")]
+    assert lines(SearchQuery("RUN", ignore_case=True, path_prefix=PurePosixPath("/n/b.txt"))) == [
+        ("/n/b.txt", 1, "run"),
+        ("/n/b.txt", 2, "RUN"),
+    ]
+    assert lines("run", "/n/d", view=public) == lines("run", "/none") == []
+    vfs.set_policy("/n/b.txt", NodePolicy(readable=False))
+    assert lines("run", ignore_case=True, view=public) == [("/n/a.py", 1, "def Run():")]
 
 
 def test_a_loader_keeps_existing_files() -> None:

@@ -222,28 +222,41 @@ impl Binding {
     pub(crate) fn mark(&self) -> Option<Value> {
         match (&self.viewer, self.is_partial()) {
             (Some(viewer), _) => Some(json!({ "name": viewer.principal, "labels": viewer.labels })),
-            (None, true) => Some(json!({ "name": "", "labels": [] })),
+            (None, true) => Some(json!({ "name": "", "labels": [], "rules": self.hiding().unwrap_or_default() })),
             (None, false) => None,
         }
     }
 
-    /// Returns whether a history row with this mark is visible: its author is the same, and had no label that this one lacks.
+    // The digests of the policies that hide something from a handle without a view; `None` if they are not known.
+    fn hiding(&self) -> Option<Vec<String>> {
+        Some(self.rules().ok()??.hiding().to_vec())
+    }
+
+    /// Returns whether a history row with this mark is visible: its author is the same, and had no label that this one lacks. Without
+    /// a view, its author had all policies that hide something from this one, so it could not see more.
     pub(crate) fn sees_mark(&self, mark: Option<&Value>) -> bool {
         if !self.is_partial() {
             return true;
         }
-        let (name, labels): (&str, &[String]) =
-            self.viewer().map_or(("", &[]), |viewer| (viewer.principal.as_str(), &viewer.labels));
         let Some(mark) = mark else { return false };
-        let had = mark["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
-        mark["name"] == name && had.iter().all(|label| labels.iter().any(|own| label == own))
+        let listed = |key: &str| mark[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        match self.viewer() {
+            Some(viewer) => {
+                let had = listed("labels");
+                mark["name"] == viewer.principal && had.iter().all(|label| viewer.labels.iter().any(|own| label == own))
+            }
+            None => {
+                let (own, had) = (self.hiding().unwrap_or_default(), listed("rules"));
+                mark["name"] == "" && !own.is_empty() && own.iter().all(|digest| had.iter().any(|rules| rules == digest))
+            }
+        }
     }
 
-    /// Returns the name of a session in the database: a view's sessions are its own.
+    /// Returns the name of a session in the database: a view's sessions are its own, and without a view those of the hiding policies.
     pub(crate) fn session(&self, name: &str) -> String {
         match &self.viewer {
             Some(viewer) => format!("@{}[{}]/{name}", viewer.principal, viewer.labels.join(",")),
-            None if self.is_partial() => format!("@/{name}"),
+            None if self.is_partial() => format!("@[{}]/{name}", self.hiding().unwrap_or_default().join(",")),
             None => name.to_owned(),
         }
     }
@@ -296,6 +309,28 @@ mod tests {
         assert!(view.hides_path("/s") && binding.hides_path("/s/deep") && !view.hides_path("/t"));
         binding.set_stored(None);
         assert!(!view.hides_path("/s"));
+    }
+
+    #[test]
+    fn without_a_view_a_row_is_visible_if_its_author_had_all_hiding_policies() {
+        let open = |paths: &[&str]| {
+            let rules = paths.iter().map(|path| format!("[[rule]]\npath = \"{path}\"\naccess = \"hidden\"\n"));
+            let mut binding = Binding::new(None, None).unwrap();
+            for rule in rules {
+                binding = binding.with(Policy::parse(&rule).unwrap()).unwrap();
+            }
+            binding
+        };
+        let (a, b, both) = (open(&["/a"]), open(&["/b"]), open(&["/b", "/a"]));
+        let sees = |one: &Binding, other: &Binding| one.sees_mark(other.mark().as_ref());
+        assert!(sees(&a, &open(&["/a"])) && sees(&a, &both) && sees(&b, &both) && sees(&both, &open(&["/a", "/b"])));
+        assert!(
+            !sees(&a, &b) && !sees(&both, &a) && !sees(&both, &b) && !a.sees_mark(Some(&json!({ "name": "", "labels": [] })))
+        );
+        assert!(a.session("s") != b.session("s") && a.session("s") == open(&["/a"]).session("s"));
+        // Policies that hide nothing make no difference.
+        let denying = a.with(Policy::parse("denied_commands = [\"rm\"]").unwrap()).unwrap();
+        assert!(sees(&denying, &a) && sees(&a, &denying) && denying.session("s") == a.session("s"));
     }
 
     #[test]

@@ -143,17 +143,32 @@ pub(crate) struct Found {
 }
 
 /// Names of the same program: denying one of them denies all (T-POL-06).
-const SAME_PROGRAMS: [&[&str]; 6] = [
+const SAME_PROGRAMS: [&[&str]; 10] = [
     &["[", "test"],
     &["awk", "gawk", "mawk", "nawk"],
     &["bash", "sh"],
+    &["bunzip2", "bzcat", "bzip2"],
     &["dir", "ls", "vdir"],
     &["egrep", "fgrep", "grep"],
+    &["gunzip", "gzip", "zcat"],
+    &["hd", "hexdump"],
+    &["lzcat", "lzma", "unlzma", "unxz", "xz", "xzcat"],
     PYTHON,
 ];
 
 /// The names of Python, which programs and this library start by different ones: allowing one of them allows all.
 const PYTHON: &[&str] = &["python", "python3", "python3.14", "python3.15"];
+
+/// Length of a policy's digest in digits: 128 bits, because authors of policies may search for two with the same digest.
+const DIGEST_DIGITS: usize = 32;
+
+// A digest of the rules for paths.
+fn digest(policy: &Policy) -> String {
+    let rules = Policy { rules: policy.rules.clone(), ..Policy::default() };
+    let mut hex = blake3::hash(rules.to_string().as_bytes()).to_hex().to_string();
+    hex.truncate(DIGEST_DIGITS);
+    hex
+}
 
 /// The programs that may be started.
 #[derive(Debug)]
@@ -171,6 +186,7 @@ pub(crate) struct Rules {
     /// States of directories, prepared once for all views.
     prepared: Mutex<HashMap<State, Arc<Prepared>>>,
     hides: bool,
+    hiding: Vec<String>,
     commands: Vec<Commands>,
 }
 
@@ -189,10 +205,13 @@ impl Rules {
         viewer: Option<&Viewer>,
     ) -> Result<Option<Self>, Error> {
         let (mut rules, mut commands, mut labels) = (Vec::new(), Vec::new(), Vec::new());
-        let mut layers = 0;
+        let (mut layers, mut hiding) = (0, Vec::new());
         for policy in policies.into_iter().filter(|policy| !policy.is_empty()) {
             for rule in &policy.rules {
                 rules.push(compile(rule, layers, viewer, &mut labels)?);
+            }
+            if policy.rules.iter().any(|rule| rule.access == Some(Access::Hidden)) {
+                hiding.push(digest(policy));
             }
             commands.push(Commands { allowed: policy.allowed_commands.clone(), denied: policy.denied_commands.clone() });
             layers += 1;
@@ -206,7 +225,9 @@ impl Rules {
         commands.retain(|commands| commands.allowed.is_some() || !commands.denied.is_empty());
         let hides = |rule: &Compiled| rule.access == Some(Access::Hidden) || rule.label.is_some_and(|label| !label.is_seen);
         let hides = rules.iter().any(hides);
-        let mut compiled = Self { rules, layers, root: Arc::default(), prepared: Mutex::default(), hides, commands };
+        hiding.sort_unstable();
+        hiding.dedup();
+        let mut compiled = Self { rules, layers, root: Arc::default(), prepared: Mutex::default(), hides, hiding, commands };
         compiled.root = Arc::new(compiled.prepare(compiled.at_root()));
         Ok(Some(compiled))
     }
@@ -235,6 +256,12 @@ impl Rules {
     /// Returns whether any rule hides anything from this viewer.
     pub(crate) fn hides(&self) -> bool {
         self.hides
+    }
+
+    /// Returns the digests of the policies that hide paths, in order. Rules with all policies of other ones hide everything that
+    /// those hide, because the strictest decision applies.
+    pub(crate) fn hiding(&self) -> &[String] {
+        &self.hiding
     }
 
     /// Returns whether there are rules for paths.
@@ -670,6 +697,14 @@ mod tests {
         let rules = Rules::compile([&policy], None).unwrap().unwrap();
         let names = ["python", "python3.14", "sh", "bash", "pip", "ls"];
         assert_eq!(names.map(|name| rules.may_start(name)), [false, false, false, false, true, true]);
+        // `gzip -d` is `gunzip`, and so on.
+        let policy =
+            Policy { denied_commands: ["gunzip", "bzcat", "xzcat", "hd"].map(str::to_owned).into(), ..Policy::default() };
+        let rules = Rules::compile([&policy], None).unwrap().unwrap();
+        for name in ["gzip", "zcat", "bzip2", "bunzip2", "xz", "unxz", "lzma", "unlzma", "lzcat", "hexdump"] {
+            assert!(!rules.may_start(name), "{name}");
+        }
+        assert!(["tar", "unzip", "od", "cat"].iter().all(|name| rules.may_start(name)));
     }
 
     #[test]

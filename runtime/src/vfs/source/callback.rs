@@ -202,6 +202,24 @@ impl Provider {
     }
 }
 
+/// A counted call of a function.
+struct Running(Arc<AtomicUsize>);
+
+impl Running {
+    // `None` if there are too many.
+    fn begin(calls: &Arc<AtomicUsize>) -> Option<Self> {
+        let others = calls.fetch_add(1, Ordering::AcqRel);
+        let running = Self(Arc::clone(calls));
+        (others < CALLS_MAX).then_some(running)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 fn name_of(kind: FileType) -> &'static str {
     if kind == FileType::Directory { "directory" } else { "file" }
 }
@@ -292,12 +310,10 @@ impl CallbackFiles {
             self.context.complain(path, "a function cannot read the path that it is generating");
             return Err(FsError::Busy);
         }
-        let calls = Arc::clone(&provider.calls);
-        if calls.fetch_add(1, Ordering::AcqRel) >= CALLS_MAX {
-            calls.fetch_sub(1, Ordering::AcqRel);
+        let Some(running) = Running::begin(&provider.calls) else {
             self.context.complain(path, &format!("more than {CALLS_MAX} concurrent calls of the function"));
             return Err(FsError::Busy);
-        }
+        };
         let cancel = self.context.cancel().clone();
         let call = cancel.call();
         // Dropped with the wait, however it ends.
@@ -305,9 +321,9 @@ impl CallbackFiles {
         let (provider, largest) = (provider.clone(), self.source.largest);
         let context = NodeContext { path: self.context.full_path(path), call, cancel };
         let returned = self.context.wait(move || {
-            let returned = provider.call(&context, sandbox, largest);
-            calls.fetch_sub(1, Ordering::AcqRel);
-            returned
+            // Dropped with the thread, or without one if it cannot be started.
+            let _running = running;
+            provider.call(&context, sandbox, largest)
         });
         let returned = returned.inspect_err(|error| {
             let reason = if *error == FsError::Interrupted {
@@ -438,6 +454,19 @@ mod tests {
         assert_eq!(files.generate("").unwrap().unwrap().len(), 8);
         assert_eq!(files.stat("").unwrap().size, 8);
         assert_eq!(files.generate("").unwrap().unwrap().len(), 9);
+    }
+
+    #[test]
+    fn a_call_is_counted_until_its_work_is_dropped() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let running: Vec<Running> = (0..CALLS_MAX).map(|_| Running::begin(&calls).unwrap()).collect();
+        assert!(Running::begin(&calls).is_none());
+        // What happens to the work of a thread that cannot be started.
+        let work = move || drop(running);
+        assert_eq!(calls.load(Ordering::Acquire), CALLS_MAX);
+        drop(work);
+        assert_eq!(calls.load(Ordering::Acquire), 0);
+        assert!(Running::begin(&calls).is_some());
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //! A view holds one state of it from its first access to its end. The file is untrusted: names, types and sizes are checked when
 //! rows are read (`sqlite-fs`), and a directory in two places is damage, because a walk would never end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use sqlite_fs::path::Tree as _;
-use sqlite_fs::{Database, FileType, FsError, ROOT, Reader, Stat, Volume as _};
+use sqlite_fs::{ChangeKind, Database, FileType, FsError, ROOT, Reader, Stat, VersionKind, Volume as _};
 
 use super::{Moving, NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat, State};
 use crate::{Error, versions};
@@ -55,6 +55,28 @@ impl Moving for DatabaseSource {
         }
     }
 
+    fn changed(&self, from: State, to: State, is_over: &dyn Fn() -> bool) -> Result<Option<BTreeSet<String>>, Error> {
+        let (State::Version(from), State::Version(to)) = (from, to) else { return Ok(None) };
+        let (older, newer) = (from.min(to), from.max(to));
+        let reader = self.database.reader()?;
+        // What another program changed was not recorded.
+        if has_outside(&reader, older, newer, is_over)? {
+            return Ok(None);
+        }
+        let (changes, is_complete) = match reader.changes(older, Some(newer)) {
+            Err(sqlite_fs::Error::NoVersion { .. }) => return Ok(None),
+            found => found?,
+        };
+        let mut paths = BTreeSet::new();
+        for change in changes {
+            if let ChangeKind::Renamed { from } = &change.kind {
+                paths.insert(from.trim_start_matches('/').to_owned());
+            }
+            paths.insert(change.path.trim_start_matches('/').to_owned());
+        }
+        Ok(is_complete.then_some(paths))
+    }
+
     fn move_to(&self, state: State) {
         if let State::Version(number) = state {
             *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(number);
@@ -63,6 +85,25 @@ impl Moving for DatabaseSource {
 
     fn for_another(&self) -> Arc<dyn Source> {
         Arc::new(Self::new(self.database.clone(), self.version()))
+    }
+}
+
+// Whether another program wrote to a database after a version, up to another one.
+fn has_outside(reader: &Reader, older: i64, newer: i64, is_over: &dyn Fn() -> bool) -> Result<bool, Error> {
+    let mut before = newer.checked_add(1);
+    loop {
+        if is_over() {
+            return Err(sqlite_fs::Error::Interrupted.into());
+        }
+        let page = reader.versions(before, STEP)?;
+        let mut later = page.iter().take_while(|version| version.number > older);
+        if later.any(|version| version.kind == VersionKind::Outside) {
+            return Ok(true);
+        }
+        match page.last() {
+            Some(last) if last.number > older => before = Some(last.number),
+            _ => return Ok(false),
+        }
     }
 }
 

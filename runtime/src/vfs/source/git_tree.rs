@@ -3,7 +3,7 @@
 //! A commit never changes, so cached data stays valid for all views; an overlay stays on one until it is moved. The repository is untrusted: names, sizes and work are
 //! limited when it is read (the crate `git`), and damage is an error of that file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -163,6 +163,41 @@ impl Moving for GitTree {
         let State::Commit(commit) = state else { return Ok(None) };
         let tree = Tree::at(open(&self.path, self.largest)?, commit)?;
         Ok(GitFiles::open(Arc::new(tree), context))
+    }
+
+    fn changed(&self, from: State, to: State, is_over: &dyn Fn() -> bool) -> Result<Option<BTreeSet<String>>, Error> {
+        let (State::Commit(from), State::Commit(to)) = (from, to) else { return Ok(None) };
+        let repository = open(&self.path, self.largest)?;
+        let (old, new) = (Tree::at(Arc::clone(&repository), from)?, Tree::at(repository, to)?);
+        let (Some(before), Some(after)) = (old.root, new.root) else { return Ok(None) };
+        let (mut paths, mut left) = (BTreeSet::new(), vec![(String::new(), before, after)]);
+        while let Some((above, before, after)) = left.pop() {
+            if is_over() {
+                return Err(sqlite_fs::Error::Interrupted.into());
+            }
+            // Equal objects have equal content.
+            if before == after {
+                continue;
+            }
+            let (before, after) = (old.directory(before)?, new.directory(after)?);
+            let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+            for name in names {
+                let path = if above.is_empty() { name.clone() } else { format!("{above}/{name}") };
+                match (before.get(name), after.get(name)) {
+                    (Some(before), Some(after)) if before == after => {}
+                    (Some(before), Some(after)) if (before.mode, after.mode) == (Mode::Directory, Mode::Directory) => {
+                        left.push((path, before.id, after.id));
+                    }
+                    _ => {
+                        paths.insert(path);
+                    }
+                }
+            }
+            if paths.len() > NAMES_MAX {
+                return Ok(None);
+            }
+        }
+        Ok(Some(paths))
     }
 
     fn move_to(&self, state: State) {

@@ -161,7 +161,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, headers: Head
             }
             if let Some(policy) = policy {
                 // The first policy only: one that exists binds every later caller.
-                if sandbox.policy().is_some() {
+                if sandbox.policy()?.is_some() {
                     return Err(Problem::conflict("the policy of the other sandbox counts: leave `policy` out"));
                 }
                 sandbox.set_policy(Some(policy))?;
@@ -187,9 +187,7 @@ pub(super) async fn create(State(app): State<App>, caller: Caller, headers: Head
                 add(app, &row, |path| {
                     let sandbox = opened::builder(app, &row)?.database(path).base(base).open()?;
                     // Paths that are hidden in the base stay hidden.
-                    if let Some(policy) = source.policy() {
-                        sandbox.set_policy(Some(policy))?;
-                    }
+                    sandbox.set_policy_of(&source)?;
                     fill(&sandbox)?;
                     Ok(sandbox)
                 })?;

@@ -16,6 +16,7 @@ from .integrations import PathEvent, PathHook
 from .policies import NodePolicy, VisibilityView
 from .providers import ContentProvider, DirectoryProvider, NodeContext, ProvidedNode
 from .pyexec import PythonExecutionResult, PythonExecutor
+from .search import SearchQuery, SearchResult
 from .shell import CommandResult, SandboxShell
 from .vfs import VirtualFileSystem
 
@@ -32,6 +33,8 @@ __all__ = [
     "PythonExecutionResult",
     "PythonExecutor",
     "SandboxShell",
+    "SearchQuery",
+    "SearchResult",
     "StorageAdapter",
     "VirtualFileSystem",
     "VisibilityView",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import os
 import tempfile
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from .hooks import WriteEvent, WriteHook
 from .integrations import PathEvent, PathHook
 from .policies import NodePolicy, VisibilityView
 from .providers import ContentProvider, DirectoryProvider, NodeContext, ProvidedNode
+from .search import SearchQuery, SearchResult
 
 T = TypeVar("T")
 PathLike = Union[str, PurePosixPath]
@@ -378,6 +380,45 @@ class VirtualFileSystem:
         draw(top, "")
         return "\n".join(lines)
 
+    def glob(
+        self, pattern: str, *, cwd: Optional[PathLike] = None, view: Optional[VisibilityView] = None
+    ) -> List[str]:
+        """Returns the paths that match a pattern. Without a slash it matches names in ``cwd``; otherwise it matches whole paths, in
+        which ``*`` also matches slashes."""
+        if not pattern:
+            return []
+        directory = self._normalize(cwd)
+        if "/" not in pattern:
+            entries = self.ls(directory, view=view)
+            return [str(entry.path) for entry in entries if fnmatch.fnmatchcase(entry.name, pattern)]
+        whole = str(directory / pattern)
+        paths = [str(path) for path, _ in self.walk(ROOT) if view is None or view.allows(self._policy(path))]
+        return sorted(path for path in paths if fnmatch.fnmatchcase(path, whole))
+
+    def search(
+        self,
+        query: Union[str, SearchQuery],
+        path: Optional[PathLike] = None,
+        regex: bool = False,
+        ignore_case: bool = False,
+        *,
+        view: Optional[VisibilityView] = None,
+    ) -> List[SearchResult]:
+        """Returns the matching lines of the files at a path or below it; by default of all files. Files that cannot be read are
+        omitted. ``query`` is a text, or a :class:`SearchQuery` with all other arguments but ``view``."""
+        if isinstance(query, str):
+            query = SearchQuery(query, regex, ignore_case, None if path is None else self._normalize(path))
+        top, matches = query.path_prefix or ROOT, query._matcher()
+        found: List[SearchResult] = []
+        for place, node in self.iter_files(top) if self.exists(top) else ():
+            policy = self._policy(place)
+            if not policy.readable or not (view is None or view.allows(policy)):
+                continue
+            for number, line in enumerate(node.read().splitlines(), start=1):
+                if matches(line):
+                    found.append(SearchResult(place, number, line))
+        return found
+
     def get_version(self, path: PathLike) -> int:
         """Returns the number of writes to a file."""
         node = self._resolve_node(path)
@@ -485,9 +526,89 @@ class VirtualFileSystem:
                 store[1].delete(target.relative_to(store[0]).as_posix())
             self._tell(target, "delete", None)
 
+    def _kept(self) -> "Tuple[Dict[PurePosixPath, Any], ...]":
+        return (self._policies, self._metadata, self._versions, self._providers, self._loaders, self._born)
+
     def _forget(self, path: PurePosixPath) -> None:
-        for kept in (self._policies, self._metadata, self._versions, self._providers, self._loaders, self._born):
+        for kept in self._kept():
             kept.pop(path, None)
+
+    def _target(self, target: PathLike, name: str) -> "Tuple[PurePosixPath, bool]":
+        """Returns the destination of a move or a copy, inside an existing directory, and whether it is an existing file."""
+        path = self._normalize(target)
+        try:
+            node = self._resolve_node(path)
+        except (NodeNotFound, InvalidOperation):
+            self._may_write(self._directory(path.parent))
+            return path, False
+        if not isinstance(node, VirtualDirectory):
+            return path, True
+        self._may_write(path)
+        return path / name, False
+
+    def move(self, source: PathLike, target: PathLike) -> None:
+        """Moves a file or a directory with its policies, metadata and versions: into ``target`` if that is a directory. It replaces
+        nothing, and calls no hook."""
+        path = self._normalize(source)
+        if path == ROOT:
+            raise InvalidOperation("Cannot move root directory")
+        node = self._resolve_node(path)
+        self._may_write(path)
+        self._may_write(path.parent)
+        to, is_file = self._target(target, path.name)
+        if is_file:
+            raise InvalidOperation(f"Destination {to} already exists")
+        if isinstance(node, VirtualDirectory) and to.parent.is_relative_to(path):
+            raise InvalidOperation("Cannot move a directory inside itself")
+        if to == path:
+            return
+        if self.exists(to):
+            raise NodeExists(f"Node {to.name} already exists in {to.parent}")
+        _translated(lambda: self.box.move(str(path), str(to)))
+        for kept in self._kept():
+            for old in [old for old in kept if old.is_relative_to(path)]:
+                kept[to / old.relative_to(path)] = kept.pop(old)
+        self._note(to)
+        if self._cwd.is_relative_to(path):
+            self._cwd = to / self._cwd.relative_to(path)
+
+    def copy(self, source: PathLike, target: PathLike, *, recursive: bool = False) -> None:
+        """Copies a file, or a directory if ``recursive``, with its policies and metadata: into ``target`` if that is a directory. An
+        existing file is replaced. The copy has no writes yet, its content is no longer provided, and no hook is called."""
+        path = self._normalize(source)
+        node = self._resolve_node(path)
+        if isinstance(node, VirtualDirectory) and not recursive:
+            raise InvalidOperation("Source is a directory; pass recursive=True")
+        self._may_read(path)
+        to, is_file = self._target(target, path.name)
+        if is_file:
+            self._may_write(to.parent)
+            self._may_write(to)
+        if isinstance(node, VirtualDirectory) and to.is_relative_to(path):
+            raise InvalidOperation("Cannot copy a directory inside itself")
+        if not is_file and self.exists(to):
+            raise NodeExists(f"Node {to.name} already exists in {to.parent}")
+        # Everything is read before anything is replaced: a file may be copied to itself.
+        copies: "List[Tuple[PurePosixPath, Optional[bytes], NodePolicy, Dict[str, object]]]" = []
+        for old, one in list(self.walk(path)):
+            content = None if isinstance(one, VirtualDirectory) else self._bytes(old)
+            copies.append((to / old.relative_to(path), content, self._policy(old).copy(), dict(self._metadata.get(old, {}))))
+        if is_file:
+            _translated(lambda: self.box.remove(str(to)))
+            self._forget(to)
+        for new, content, policy, metadata in copies:
+            if content is None:
+                _translated(lambda new=new: self.box.mkdir(str(new)))  # type: ignore[misc]
+            else:
+                _translated(lambda new=new, content=content: self.box.write_file(str(new), content))  # type: ignore[misc]
+            self._note(new)
+            self._policies[new], self._metadata[new] = policy, metadata
+
+    def _bytes(self, path: PurePosixPath) -> bytes:
+        """Returns the content of a file: a command may have written bytes that are not text."""
+        if path in self._providers:
+            return self._content(path).encode()
+        return _translated(lambda: self.box.read_bytes(str(path)))
 
     # Providers and stores.
 
