@@ -87,13 +87,6 @@ pub(super) fn run(remote: &Remote<'_>, global: &Global, verb: &FilesVerb) -> any
     }
 }
 
-// The destination of an entry with this name, as on a file: in `to` if that is a directory.
-fn inside(remote: &Remote<'_>, to: &str, name: &str) -> String {
-    let path = guest(to);
-    let is_directory = || remote.act("file_info", &json!({ "path": path })).is_ok_and(|found| found["type"] == "directory");
-    if to.ends_with('/') || is_directory() { format!("{}/{name}", path.trim_end_matches('/')) } else { path }
-}
-
 // In JSON, the notes are part of the result.
 fn noted(remote: &Remote<'_>, found: &Value) -> anyhow::Result<Code> {
     let notes = found["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -138,12 +131,13 @@ fn ls(remote: &Remote<'_>, path: &str, long: bool) -> anyhow::Result<Code> {
     for row in found["entries"].as_array().into_iter().flatten() {
         let below = text(row, "path");
         let name = below.rsplit('/').next().unwrap_or_default().to_owned();
-        entry(remote, name, &format!("{}/{name}", path.trim_end_matches('/')), long)?;
+        let inner = format!("{}/{name}", path.trim_end_matches('/'));
+        entry(remote, name, &inner, long)?;
     }
     if found["truncated"] == true {
         remote.printer.note("only the first entries are listed: the directory has more");
     }
-    Ok(Code::Success)
+    noted(remote, &found)
 }
 
 // Only the long form needs more than the name.
@@ -199,8 +193,9 @@ fn put(remote: &Remote<'_>, host: &Path, to: Option<&str>) -> anyhow::Result<Cod
         };
         let (path, mut content) = (guest(to), Vec::new());
         std::io::stdin().read_to_end(&mut content)?;
-        write(remote, &[(path.clone(), content.clone())])?;
-        done("put", "-", &path, content.len() as u64, remote.printer);
+        let bytes = content.len() as u64;
+        write(remote, &[(path.clone(), content)])?;
+        done("put", "-", &path, bytes, remote.printer);
         return Ok(Code::Success);
     }
     let shown = host.display().to_string();

@@ -22,7 +22,7 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
-use sqlite_fs::{ChangeKind, FsError, Keep, Pruned, Reader, Transaction, Version, VersionKind};
+use sqlite_fs::{ChangeKind, Keep, Pruned, Reader, Transaction, Version, VersionKind};
 
 pub use apply::{Applied, AppliedFile, Apply, Refusal};
 pub use bisect::{BisectStep, Bisection, Verdict};

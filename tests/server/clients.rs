@@ -80,8 +80,11 @@ fn the_go_client_passes_the_list() {
     }
 }
 
+/// Runs the program; returns its exit code, standard output and standard error.
+type Run<'a> = dyn Fn(&[&str]) -> (i32, String, String) + 'a;
+
 // The options of `skill push` and `run` do what they do without a server, or are refused.
-fn check_skills(directory: &Path, run: &dyn Fn(&[&str]) -> (i32, String, String)) {
+fn check_skills(directory: &Path, run: &Run<'_>) {
     let head = "---\nname: copy\ndescription: Copies its input.\ntimeout: 1s\n---\nGive anything.\n";
     let skill = directory.join("copy");
     std::fs::create_dir(&skill).unwrap();

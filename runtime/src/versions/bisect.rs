@@ -126,7 +126,7 @@ impl Search<'_> {
     }
 
     fn try_at(&mut self, number: i64) -> Result<Verdict, Error> {
-        let version = self.versions.shown(self.versions.reader()?.version(number)?);
+        let version = self.versions.shown(self.versions.reader()?.version(number)?)?;
         let copy: Sandbox = self.versions.sandbox.at(&format!("v{number}"))?;
         let output = copy.run(Command::bash(self.command).cancelled_by(self.cancel.clone()))?;
         let exit_code = output.status.code();

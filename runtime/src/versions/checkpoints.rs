@@ -10,6 +10,9 @@ use super::{Versions, reference};
 use crate::Error;
 use crate::history::{self, CHECKPOINT, LibraryCall as Call};
 
+/// The name and version of checkpoints, and whether a handle created them.
+type Authors = HashMap<(String, i64), bool>;
+
 impl Versions<'_> {
     /// Names the newest version, or another one.
     ///
@@ -88,7 +91,7 @@ impl Versions<'_> {
     }
 
     // The checkpoints of all authors, and whether this handle created them; `None` if it sees all.
-    fn own_checkpoints(&self) -> Result<Option<HashMap<(String, i64), bool>>, Error> {
+    fn own_checkpoints(&self) -> Result<Option<Authors>, Error> {
         let binding = &self.sandbox.scope.binding;
         if !binding.is_partial() {
             return Ok(None);
@@ -97,6 +100,6 @@ impl Versions<'_> {
     }
 }
 
-fn is_own(checkpoints: &HashMap<(String, i64), bool>, name: &str, version: i64) -> bool {
+fn is_own(checkpoints: &Authors, name: &str, version: i64) -> bool {
     checkpoints.get(&(name.to_owned(), version)).is_some_and(|is_own| *is_own)
 }

@@ -105,7 +105,7 @@ impl<'a> Relinked<'a> {
         let (sides, links) = &self.present;
         for name in self.wanted.names(file).unwrap_or_default() {
             let Some(side) = sides.get(*name).filter(|side| matches!(side.node, Node::Row(_))) else { continue };
-            if side.kind == FileType::File && self.stays_together(links, side, file) && is_right(*name, side)? {
+            if side.kind == FileType::File && self.stays_together(links, side, file) && is_right(name, side)? {
                 self.first.insert(number, *name);
                 return Ok(Some(*name));
             }

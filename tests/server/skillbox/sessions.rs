@@ -120,8 +120,9 @@ fn a_command_whose_changes_cannot_be_stored_uses_its_fuel() {
     let database = server.paths().into_iter().find(|path| is_of_session(path) && path.extension().is_some_and(|end| end == "db"));
     let (database, before) = (database.unwrap(), fuel());
     std::thread::scope(|scope| {
-        let command = "for i in $(seq 1 900); do :; done; sleep 3; echo x > /sandbox/session/x";
-        let running = scope.spawn(|| server.shell("s", "execute", json!({ "command": command })));
+        let command = json!({ "command": "for i in $(seq 1 900); do :; done; sleep 3; echo x > /sandbox/session/x" });
+        let server = &server;
+        let running = scope.spawn(move || server.shell("s", "execute", command));
         let began = Instant::now();
         while !server.get("/metrics").text().contains("sandlite_running 1") {
             assert!(began.elapsed() < Duration::from_secs(60));

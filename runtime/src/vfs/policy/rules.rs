@@ -364,7 +364,7 @@ impl Rules {
         };
         (0..self.layers).all(|layer| {
             let one = decided.get(layer).copied().unwrap_or((NONE, NONE));
-            match self.hiding(one) {
+            match self.hiding_rule(one) {
                 Some(rule) => reveals(layer, rule),
                 None => true,
             }
@@ -372,7 +372,7 @@ impl Rules {
     }
 
     // The rule that hides, of those that decide for one policy.
-    fn hiding(&self, (access, label): (u16, u16)) -> Option<u16> {
+    fn hiding_rule(&self, (access, label): (u16, u16)) -> Option<u16> {
         let by_access = self.rule(access).is_some_and(|rule| rule.access == Some(Access::Hidden)).then_some(access);
         let by_label = self.rule(label).is_some_and(|rule| rule.label.is_some_and(|label| !label.is_seen)).then_some(label);
         by_access.max(by_label)
