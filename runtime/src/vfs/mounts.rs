@@ -4,13 +4,16 @@
 //! limited: the oldest are forgotten and met again (T-DOS-03). The results of all sources are checked here. The handling of files
 //! in overlays is in `overlay.rs`.
 
-use std::collections::{HashMap, HashSet};
+mod table;
+
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use abi::stat::Stat;
 use sqlite_fs::{FileType, Fs, FsError, ROOT, Rows, Transaction};
 
+use self::table::{Known, Table};
 use super::Fixed;
 use super::directory::component;
 use super::source::{Complaints, NAMES_MAX, Patience, Source, SourceContext, SourceFiles, SourceStat};
@@ -34,45 +37,16 @@ pub(crate) struct HostId {
     generation: u32,
 }
 
-/// Maximum number of remembered files.
-const NODES_MAX: usize = 65_536;
 /// Longest name, as in rows.
 const NAME_MAX: usize = 255;
 /// Longest target of a symbolic link, as in rows.
 const TARGET_MAX: usize = 4095;
-/// Maximum number of cached generated contents of files that are read without being opened.
-const GENERATED_MAX: usize = 4;
 /// Deepest file below its mount point.
 const DEPTH_MAX: usize = 256;
 /// The first device number of mounts.
 const DEVICES: u64 = 16;
 /// Inode numbers of files of sources, derived from their paths.
 pub(super) const HOST_INODES: u64 = 1 << 60;
-
-#[derive(Debug)]
-struct Known {
-    mount: usize,
-    parent: Option<HostId>,
-    name: Box<str>,
-    kind: FileType,
-    children: u32,
-    holds: u32,
-    used: u64,
-    /// The row that replaced it: a directory with additional rows, or a changed file.
-    upper: Option<u64>,
-}
-
-#[derive(Debug, Default)]
-struct Table {
-    slots: Vec<(u32, Option<Known>)>,
-    free: Vec<u32>,
-    names: HashMap<(u32, Box<str>), HostId>,
-    /// Rows of directories -> the source directory that is visible through them.
-    lower: HashMap<u64, HostId>,
-    generated: Vec<(HostId, Arc<[u8]>)>,
-    listing: Option<(HostId, Listing)>,
-    clock: u64,
-}
 
 /// The names of a directory.
 pub(super) type Listing = Arc<Vec<(String, FileType)>>;
@@ -148,16 +122,7 @@ impl Mounts {
             mounts.pinned.extend(path);
             let mount = mounts.points.len();
             let upper = point.overlay.then_some(ino);
-            let root = mounts.table().add(Known {
-                mount,
-                parent: None,
-                name: "".into(),
-                kind,
-                children: 0,
-                holds: 1,
-                used: 0,
-                upper,
-            })?;
+            let root = mounts.table().add(Known::root(mount, kind, upper))?;
             if point.overlay {
                 mounts.table().lower.insert(ino, root);
             }
@@ -264,19 +229,8 @@ impl Mounts {
     }
 
     /// Returns the path below the mount point, without slashes at the ends.
-    pub(super) fn relative(&self, id: HostId) -> Result<String, FsError> {
-        let table = self.table();
-        let mut names = Vec::new();
-        let mut known = table.get(id)?;
-        while let Some(parent) = known.parent {
-            names.push(&*known.name);
-            known = table.get(parent)?;
-            if names.len() > DEPTH_MAX {
-                return Err(FsError::NameTooLong);
-            }
-        }
-        names.reverse();
-        Ok(names.join("/"))
+    pub(super) fn relative(&self, id: HostId) -> Result<Arc<str>, FsError> {
+        self.table().path(id)
     }
 
     /// Returns the path in the sandbox.
@@ -308,8 +262,7 @@ impl Mounts {
         if name.len() > NAME_MAX {
             return Err(FsError::NameTooLong);
         }
-        let parent = self.relative(dir)?;
-        let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
+        let path = self.table().path_in(dir, name)?;
         let kind = shown(self.files(dir)?.stat(&path)?.kind)?;
         let id = self.table().meet(dir, name, kind)?;
         Ok((id, kind))
@@ -343,7 +296,12 @@ impl Mounts {
 
     /// Returns a number for a file: the same for the same path.
     pub(super) fn inode(&self, id: HostId) -> Result<u64, FsError> {
-        Ok(self.inode_of(&self.path(id)?))
+        if let Some(number) = self.table().get(id)?.inode {
+            return Ok(number);
+        }
+        let number = self.inode_of(&self.path(id)?);
+        self.table().get_mut(id)?.inode = Some(number);
+        Ok(number)
     }
 
     /// Same as above, for a path.
@@ -417,104 +375,6 @@ impl Mounts {
         let listing = Arc::new(names);
         self.table().listing = Some((dir, Arc::clone(&listing)));
         Ok(listing)
-    }
-}
-
-impl Table {
-    fn get(&self, id: HostId) -> Result<&Known, FsError> {
-        match self.slots.get(id.index as usize) {
-            Some((generation, Some(known))) if *generation == id.generation => Ok(known),
-            _ => Err(FsError::NoEntry),
-        }
-    }
-
-    fn get_mut(&mut self, id: HostId) -> Result<&mut Known, FsError> {
-        match self.slots.get_mut(id.index as usize) {
-            Some((generation, Some(known))) if *generation == id.generation => Ok(known),
-            _ => Err(FsError::NoEntry),
-        }
-    }
-
-    /// Returns the id of a name, new or known.
-    fn meet(&mut self, dir: HostId, name: &str, kind: FileType) -> Result<HostId, FsError> {
-        self.clock += 1;
-        let used = self.clock;
-        let key = (dir.index, Box::from(name));
-        if let Some(&id) = self.names.get(&key)
-            && let Ok(known) = self.get_mut(id)
-        {
-            if known.kind == kind || known.upper.is_some() {
-                known.used = used;
-                return Ok(id);
-            }
-            // The source has replaced it.
-            known.kind = kind;
-            known.used = used;
-            self.generated.retain(|(kept, _)| *kept != id);
-            return Ok(id);
-        }
-        let mount = self.get(dir)?.mount;
-        let id =
-            self.add(Known { mount, parent: Some(dir), name: name.into(), kind, children: 0, holds: 0, used, upper: None })?;
-        self.get_mut(dir)?.children += 1;
-        self.names.insert(key, id);
-        Ok(id)
-    }
-
-    fn add(&mut self, known: Known) -> Result<HostId, FsError> {
-        if self.slots.len() - self.free.len() >= NODES_MAX {
-            self.forget_oldest();
-        }
-        if let Some(index) = self.free.pop() {
-            let Some(slot) = self.slots.get_mut(index as usize) else { return Err(FsError::Io) };
-            slot.0 = slot.0.wrapping_add(1);
-            slot.1 = Some(known);
-            return Ok(HostId { index, generation: slot.0 });
-        }
-        if self.slots.len() >= NODES_MAX {
-            return Err(FsError::NoSpace);
-        }
-        self.slots.push((0, Some(known)));
-        Ok(HostId { index: u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX), generation: 0 })
-    }
-
-    // Forgets the older half of the files that are neither open nor on the path to a known one.
-    fn forget_oldest(&mut self) {
-        let newest = self.clock.saturating_sub(NODES_MAX as u64 / 2);
-        // Leaves first: each round frees directories for the next.
-        for _ in 0..DEPTH_MAX {
-            let mut forgotten = Vec::new();
-            for (index, (_, slot)) in self.slots.iter().enumerate() {
-                if let Some(known) = slot
-                    && known.children == 0
-                    && known.holds == 0
-                    && known.used < newest
-                    && known.parent.is_some()
-                {
-                    forgotten.push(index);
-                }
-            }
-            if forgotten.is_empty() {
-                return;
-            }
-            for index in forgotten {
-                let Some(known) = self.slots.get_mut(index).and_then(|slot| slot.1.take()) else { continue };
-                if let Some(parent) = known.parent {
-                    self.names.remove(&(parent.index, known.name));
-                    if let Ok(parent) = self.get_mut(parent) {
-                        parent.children = parent.children.saturating_sub(1);
-                    }
-                }
-                self.free.push(u32::try_from(index).unwrap_or(u32::MAX));
-            }
-        }
-    }
-
-    fn keep_generated(&mut self, id: HostId, bytes: &Arc<[u8]>) {
-        if self.generated.len() >= GENERATED_MAX {
-            self.generated.remove(0);
-        }
-        self.generated.push((id, Arc::clone(bytes)));
     }
 }
 
