@@ -21,7 +21,7 @@ pub use hooks::{Commit, FileChange};
 pub(crate) use hooks::{Moved, is_file};
 pub use json::Json;
 pub(crate) use recorder::{Call as LibraryCall, Ongoing, Recorder, TURN, VIEW, begin};
-pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_tool};
+pub(crate) use rows::{begin_command, begin_own, begin_tool, finish_command, finish_own, finish_refused, finish_tool};
 pub(crate) use steps::record;
 
 /// A recorded run or library call.

@@ -336,13 +336,13 @@ fn a_large_transaction_that_is_rolled_back_is_not_a_change_by_another_program() 
     let (first, second) = (small(), small());
     let roll_back = |database: &Database| {
         let length = || std::fs::metadata(dir.path().join("a.db-wal")).unwrap().len();
-        let before = length();
         let transaction = database.begin(None).unwrap();
         for file in 0..24 {
             transaction.fs().write(&format!("/large{file}"), vec![7; 1 << 20]).unwrap();
         }
         drop(transaction);
-        assert!(length() > before + (8 << 20), "nothing was written to the log");
+        // A later one overwrites the frames of the one before.
+        assert!(length() > 8 << 20, "nothing was written to the log");
     };
     write(&second, "/b", "one");
     write(&first, "/a", "one");

@@ -192,7 +192,7 @@ fn the_command_line_uses_a_sandbox_of_a_server() {
     assert!(again.join("empty").is_dir());
     // As on a file: into a directory, over a file, and not beside a directory that is missing.
     check(&["fs", "mkdir", "/into/deep"], 0, "");
-    check(&["fs", "put", "tree/deep/file", "/into"], 0, "");
+    check(&["fs", "put", "tree/deep/file", "/into"], 0, "put tree/deep/file -> /into/file (2 B)\n");
     check(&["fs", "mv", "note.txt", "/into"], 0, "");
     check(&["fs", "mv", "/into/note.txt", "/into/file"], 0, "");
     check(&["fs", "cp", "/into/file", "/into/deep/"], 0, "");

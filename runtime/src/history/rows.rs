@@ -68,6 +68,11 @@ pub(crate) fn finish_command(recorder: &Recorder, scope: &Scope, view: &View<Tra
     Ok(())
 }
 
+/// Completes the row of a command that did not start, with the reason.
+pub(crate) fn finish_refused(transaction: &Transaction, run: i64, reason: &str) -> Result<(), sqlite_fs::Error> {
+    transaction.calls().finish(run, &Outcome { error: Some(reason), ..Outcome::default() })
+}
+
 /// Starts the row of a tool call and returns its number.
 pub(crate) fn begin_tool(
     transaction: &Transaction,

@@ -7,7 +7,7 @@ use abi::spawn::Request;
 use abi::{Signal, WaitStatus};
 use presets::{ByteSize, LimitName, Limits};
 use sqlite_fs::path::Last;
-use sqlite_fs::{FileType, FsError, FsPath, Outcome, Transaction, Volume as _};
+use sqlite_fs::{FileType, FsError, FsPath, Transaction, Volume as _};
 
 use super::command::Stdin;
 use super::surroundings::no_zero_byte;
@@ -314,12 +314,10 @@ fn pair((name, value): &(String, String)) -> (&str, &str) {
 
 // Records why a command did not start, and returns that. Nothing else of it is stored.
 fn not_started(view: View<Transaction>, run: i64, error: Error) -> Error {
-    let text = error.to_string();
-    let outcome = Outcome { error: Some(&text), ..Outcome::default() };
     let transaction = view.into_transaction();
     // If this fails, the command is recorded as interrupted.
     let recorded = transaction.set_clock(None).and_then(|()| transaction.restart());
-    let recorded = recorded.and_then(|()| transaction.calls().finish(run, &outcome));
+    let recorded = recorded.and_then(|()| history::finish_refused(&transaction, run, &error.to_string()));
     let _ = recorded.and_then(|()| transaction.commit());
     error
 }

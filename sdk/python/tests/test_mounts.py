@@ -34,6 +34,27 @@ def test_a_function_is_a_file_for_every_program():
         assert box.read_file("/srv/rows") == ""
 
 
+def test_searches_warn_of_what_they_cannot_read():
+    def broken():
+        raise ValueError("no connection")
+
+    async def asynchronous():
+        async with AsyncSandbox() as box:
+            await box.mount_directory("/srv/broken", broken)
+            with pytest.warns(UserWarning, match="/srv/broken"):
+                assert await box.glob("/srv/**/*.txt") == []
+
+    with Sandbox(files={"/srv/fine/a.txt": "x\n"}) as box:
+        box.mount_directory("/srv/broken", broken)
+        with pytest.warns(UserWarning, match="/srv/broken"):
+            assert box.glob("/srv/**/*.txt") == ["/srv/fine/a.txt"]
+        with pytest.warns(UserWarning, match="/srv/broken"):
+            assert [match.path for match in box.grep("x", "/srv")] == ["/srv/fine/a.txt"]
+        with pytest.warns(UserWarning, match="/srv/broken"):
+            assert "/srv/fine/a.txt" in [entry.path for entry in box.list_files("/srv", depth=3)]
+    asyncio.run(asynchronous())
+
+
 def test_a_directory_of_functions():
     with Sandbox() as box:
         box.mount_directory("/api", lambda: {"a.json": "{}", "raw": b"\xff", "in": {"later": lambda context: context.path}})

@@ -99,7 +99,7 @@ impl Table {
     pub(super) fn path_in(&self, dir: HostId, name: &str) -> Result<Arc<str>, FsError> {
         match self.child(dir, name).and_then(|id| self.get(id).ok()?.path.clone()) {
             Some(path) => Ok(path),
-            None => Ok(joined(&*self.path(dir)?, name)),
+            None => Ok(joined(&self.path(dir)?, name)),
         }
     }
 

@@ -399,19 +399,29 @@ def edit_file(
     return _act(box, "edit_file", request, lambda answer: _results.Edited(**answer))
 
 
+def _read(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Warns of what could not be read: a mounted directory without permission, a function that fails. Other notes are about limits."""
+    for note in answer["notes"]:
+        if note.startswith("cannot read "):
+            import warnings
+
+            warnings.warn(note, stacklevel=2)
+    return answer
+
+
 def list_files(box: _native.Sandbox, path: Optional[str], depth: int, hidden: bool) -> Call[list[FileEntry]]:
     request = {"path": path, "depth": depth, "hidden": hidden}
-    return _act(box, "list_files", request, lambda answer: [_results.FileEntry(**entry) for entry in answer["entries"]])
+    return _act(box, "list_files", request, lambda answer: [_results.FileEntry(**entry) for entry in _read(answer)["entries"]])
 
 
 def glob(box: _native.Sandbox, pattern: str, path: Optional[str], hidden: bool) -> Call[list[str]]:
     request = {"pattern": pattern, "path": path, "hidden": hidden}
-    return _act(box, "glob", request, lambda answer: list(answer["paths"]))
+    return _act(box, "glob", request, lambda answer: list(_read(answer)["paths"]))
 
 
 def grep(box: _native.Sandbox, pattern: str, request: Mapping[str, Any]) -> Call[list[Match]]:
     whole = {"pattern": pattern, **request}
-    return _act(box, "grep", whole, lambda answer: [_results.Match(**match) for match in answer["matches"]])
+    return _act(box, "grep", whole, lambda answer: [_results.Match(**match) for match in _read(answer)["matches"]])
 
 
 def delete_file(box: _native.Sandbox, path: str, recursive: bool, expected_version: Optional[str]) -> Call[None]:
