@@ -360,9 +360,6 @@ pub(crate) fn part(
     Ok(saved)
 }
 
-/// Chunks up to this size are read with their row: opening them as a stream takes longer than copying.
-const SMALL_CHUNK: i64 = 16 << 10;
-
 /// Reads a part of a saved chunk; `None` if it was not saved.
 fn saved_part(
     connection: &Connection,
@@ -375,13 +372,12 @@ fn saved_part(
         "SELECT id, iif(octet_length(data)<=?4, data, NULL) FROM sandlite_past_data INDEXED BY idx_sandlite_past_data
          WHERE ino=?1 AND chunk_index=?2 AND id>=?3 ORDER BY id LIMIT 1",
     )?;
-    let mut found = statement.query(params![signed(ino), signed(index), at.first, SMALL_CHUNK])?;
+    let mut found = statement.query(params![signed(ino), signed(index), at.first, rows::SMALL_CHUNK])?;
     let Some(row) = found.next()? else { return Ok(None) };
     let id: i64 = row.get(0)?;
     at.refuse_unknown(connection, Some(ino), Some(id >> NUMBER_BITS))?;
     if let ValueRef::Blob(data) = row.get_ref(1)? {
-        rows::copy(data, start, out);
-        return Ok(Some(data.len().saturating_sub(start).min(out.len())));
+        return Ok(Some(rows::copy_part(data, start, out)));
     }
     Ok(Some(rows::stored_part(connection, c"sandlite_past_data", id, start, out)?))
 }

@@ -219,6 +219,8 @@ impl SourceFiles for DatabaseFiles {
         let mut held = self.held();
         let stat = held.stat(path)?;
         match stat.file_type() {
+            // Most readers read on until they get nothing.
+            FileType::File if offset >= stat.size => Ok(0),
             FileType::File => held.reader.read(stat.ino, offset, buffer),
             FileType::Directory => Err(FsError::IsDirectory),
             _ => Err(FsError::Invalid),
