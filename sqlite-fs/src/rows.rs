@@ -188,9 +188,8 @@ pub(crate) fn part(
     start: usize,
     out: &mut [u8],
 ) -> rusqlite::Result<Option<usize>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT rowid, iif(octet_length(data)<=?3, data, NULL) FROM fs_data WHERE ino=?1 AND chunk_index=?2",
-    )?;
+    let mut statement = connection
+        .prepare_cached("SELECT rowid, iif(octet_length(data)<=?3, data, NULL) FROM fs_data WHERE ino=?1 AND chunk_index=?2")?;
     let mut found = statement.query(params![signed(ino), signed(index), SMALL_CHUNK])?;
     let Some(row) = found.next()? else { return Ok(None) };
     if let ValueRef::Blob(data) = row.get_ref(1)? {

@@ -30,8 +30,9 @@ print((kilobytes("VmHWM") - before) * 1024)
 def test_ten_megabytes_are_held_twice_at_the_most(name, way, tmp_path):
     path = str(tmp_path / name) if name else ""
     done = subprocess.run([sys.executable, "-c", PEAK, path, way], check=True, capture_output=True, text=True)
-    # The result, and the history or the cache of SQLite; and three megabytes for pieces and everything else.
-    assert int(done.stdout) <= 23_000_000
+    # The result, and the history or the cache of SQLite; and some megabytes for pieces and everything else, of which a handle that
+    # could be read from meanwhile has more. A third copy would be above both.
+    assert int(done.stdout) <= (26_000_000 if way == "start" else 23_000_000)
 
 
 def test_long_output_is_whole():
