@@ -31,6 +31,10 @@ class TestConformance(conformance.WorkspaceBackendSuite):
     def attach_backend(self):
         return lambda ref: SandliteWorkspace(ref=ref)
 
+    # A rule since version 2.68. Here, a command is a transaction: when it ends, so do all its processes.
+    async def test_a_backend_attached_by_ref_reaches_a_detached_process(self):
+        pytest.skip("no process outlives its command")
+
     @pytest.fixture
     def destroy_environment(self):
         return lambda backend: backend.destroy()
