@@ -17,7 +17,8 @@ const CLIENTS: usize = 4;
 fn every_acknowledged_write_survives_a_server_that_is_killed() {
     let cycles: usize = std::env::var("SANDLITE_CYCLES").ok().and_then(|cycles| cycles.parse().ok()).unwrap_or(5);
     // Runs that do not end take places: there are enough for the others.
-    let mut server = Server::start(&["concurrent=32", "concurrent-of-tenant=32", "sharing=32"]);
+    // At its end it reads more than a thousand files in a second.
+    let mut server = Server::start(&["concurrent=32", "concurrent-of-tenant=32", "sharing=32", "requests-per-second=1000000"]);
     let ids: Vec<String> = (0..CLIENTS)
         .map(|number| {
             let made = server.post("/v1/sandboxes", &json!({ "name": format!("crash-{number}") })).expect(201);
