@@ -61,7 +61,7 @@ fn the_official_inspector_works() {
         let output = run(command.args(arguments).current_dir(directory.path()));
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
     };
-    assert_eq!(inspect(&["--method", "tools/list"])["tools"].as_array().unwrap().len(), 25);
+    assert_eq!(inspect(&["--method", "tools/list"])["tools"].as_array().unwrap().len(), 30);
     let ran = inspect(&["--method", "tools/call", "--tool-name", "bash", "--tool-arg", "command=echo inspected"]);
     assert_eq!(ran["structuredContent"]["stdout"], "inspected\n");
     assert_eq!(inspect(&["--method", "prompts/list"])["prompts"][0]["name"], "sandbox");

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 async def check(client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert len(tools) == 18, sorted(tools)
+    assert len(tools) == 30, sorted(tools)
     assert tools["read_file"].annotations.read_only_hint and not tools["bash"].annotations.read_only_hint
     assert all(tool.output_schema for tool in tools.values())
 
