@@ -32,7 +32,7 @@ pub(crate) use mounts::{HostId, MountPoint, OverlayChanges, is_mount_point, moun
 pub(crate) use policy::Binding;
 pub(crate) use source::{
     CallbackSource, Complaints, DatabaseSource, GitTree, Moving, Patience, Source, SourceContext, SourceFiles, SourceStat, State,
-    is_generating,
+    is_generating, path_in,
 };
 pub use source::{NodeContext, ProvidedNode, Provider};
 pub use tree::TreeCopy;

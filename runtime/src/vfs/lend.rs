@@ -15,6 +15,7 @@ use sqlite_fs::{FileType, FsError, Step, Transaction, Volume as _};
 
 use super::View;
 use super::directory::{HostDirectory, component, read_at};
+use super::source::path_in;
 use super::tree::{Target, unread, visit_onto};
 use crate::Error;
 
@@ -159,7 +160,7 @@ pub(crate) fn bytes_below(host: &Path, most: u64, files: u64) -> u64 {
                 return u64::MAX;
             }
             match kind {
-                Some(FileType::Directory) => left.push(below(&directory, &name)),
+                Some(FileType::Directory) => left.push(path_in(&directory, &name)),
                 Some(FileType::File) => bytes += dir.symlink_metadata(&name).map_or(0, |metadata| metadata.len()),
                 _ => {}
             }
@@ -175,10 +176,6 @@ fn open(host: &Path) -> Result<HostDirectory, Error> {
 
 fn damaged(what: &str) -> Error {
     Error::Invalid(what.to_owned())
-}
-
-fn below(directory: &str, name: &str) -> String {
-    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }
 
 fn give(dir: &Dir, name: &str, owner: Option<u32>) -> io::Result<()> {
@@ -206,7 +203,7 @@ fn look(host: &HostDirectory, limits: &Limits) -> Result<(BTreeMap<String, Seen>
         let failed = |source: FsError| unread(&directory, source);
         let dir = host.descend(&directory).map_err(failed)?;
         for (name, kind) in host.list_all(&dir, &directory).map_err(failed)? {
-            let path = below(&directory, &name);
+            let path = path_in(&directory, &name);
             let seen = kind.and_then(|kind| seen(&dir, &name, kind));
             let Some(seen) = seen else {
                 if skipped.len() < SKIPPED_MAX {

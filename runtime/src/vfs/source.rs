@@ -34,6 +34,11 @@ const COMPLAINT_BYTES: usize = 4 << 10;
 /// How often a wait checks whether its process was killed: a kill wakes it, but another wake-up may have replaced it.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Returns the path of a name in a directory, relative to the root of a tree, whose own path is empty.
+pub(crate) fn path_in(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
 /// A tree of files that can be mounted.
 pub(crate) trait Source: fmt::Debug + Send + Sync {
     /// Returns its type in `/proc/mounts`.

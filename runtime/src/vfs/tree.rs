@@ -15,6 +15,7 @@ use sqlite_fs::path::{Last, Tree};
 use sqlite_fs::{FileType, FsError, Rows, Step, Transaction, Visited, Volume, VolumeMut};
 
 use super::directory::{HostDirectory, component, read_at};
+use super::source::path_in;
 use super::{Node, ROOT_NODE, View};
 use crate::Error;
 use crate::defaults::USER;
@@ -50,10 +51,6 @@ impl TreeCopy {
     }
 }
 
-fn below(directory: &str, name: &str) -> String {
-    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
-}
-
 /// Copies the content of a host directory to an existing directory of the sandbox.
 pub(crate) fn import_tree(host: &HostDirectory, view: &View<Transaction>, guest: &str) -> Result<TreeCopy, Error> {
     let failed = |path: &str| {
@@ -66,7 +63,7 @@ pub(crate) fn import_tree(host: &HostDirectory, view: &View<Transaction>, guest:
     while let Some((path, into)) = left.pop() {
         let from = host.descend(&path).map_err(failed(&path))?;
         for (name, kind) in host.list_all(&from, &path).map_err(failed(&path))? {
-            let child = below(&path, &name);
+            let child = path_in(&path, &name);
             let Some(kind) = kind else {
                 copy.skip(child);
                 continue;

@@ -15,6 +15,7 @@ use cap_std::fs::{
 use sqlite_fs::{FsError, Reader, Volume as _};
 
 use super::directory::{HostDirectory, component, read_at};
+use super::source::path_in;
 use super::{Node, View};
 use crate::Error;
 use crate::random::Random;
@@ -166,7 +167,7 @@ impl Workplace {
             if self.directory.hides(&above, name) || name.starts_with(STAGE) {
                 return Some("its name is reserved");
             }
-            above = if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") };
+            above = path_in(&above, name);
             None
         })
     }

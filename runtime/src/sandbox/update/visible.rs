@@ -10,7 +10,7 @@ use sqlite_fs::{Change, ChangeKind, FileType, FsError, Reader, Rows as _, Transa
 
 use super::{Sides, entry, is_inside, is_same, names};
 use crate::Error;
-use crate::vfs::{ROOT_NODE, SourceStat, View};
+use crate::vfs::{ROOT_NODE, SourceStat, View, path_in};
 
 /// Maximum number of listed changes.
 const CHANGES_MAX: usize = 100_000;
@@ -81,7 +81,7 @@ impl Search<'_> {
             let kinds = [old, new].map(|stat| stat.map(|stat| stat.kind));
             let [before, after] = kinds;
             if is_whole || before != after {
-                left.extend(self.names(&at, kinds)?.into_iter().map(|name| (join(&at, &name), true)));
+                left.extend(self.names(&at, kinds)?.into_iter().map(|name| (path_in(&at, &name), true)));
             }
         }
         Ok(true)
@@ -172,8 +172,4 @@ impl Search<'_> {
     fn below(&self, path: &str) -> String {
         path.get(self.sides.place.len()..).unwrap_or_default().trim_start_matches('/').to_owned()
     }
-}
-
-fn join(above: &str, name: &str) -> String {
-    if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") }
 }

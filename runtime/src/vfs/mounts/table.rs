@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sqlite_fs::{FileType, FsError};
 
 use super::{DEPTH_MAX, HostId, Listing};
+use crate::vfs::source::path_in;
 
 /// Maximum number of remembered files.
 const NODES_MAX: usize = 65_536;
@@ -99,7 +100,7 @@ impl Table {
     pub(super) fn path_in(&self, dir: HostId, name: &str) -> Result<Arc<str>, FsError> {
         match self.child(dir, name).and_then(|id| self.get(id).ok()?.path.clone()) {
             Some(path) => Ok(path),
-            None => Ok(joined(&self.path(dir)?, name)),
+            None => Ok(path_in(&self.path(dir)?, name).into()),
         }
     }
 
@@ -121,7 +122,8 @@ impl Table {
             return Ok(id);
         }
         let above = self.get(dir)?;
-        let path = above.path.as_deref().filter(|above| above.len() + name.len() < PATH_MAX).map(|above| joined(above, name));
+        let path =
+            above.path.as_deref().filter(|above| above.len() + name.len() < PATH_MAX).map(|above| path_in(above, name).into());
         let new = Known { parent: Some(dir), name: name.into(), path, holds: 0, used, ..Known::root(above.mount, kind, None) };
         let id = self.add(new)?;
         self.get_mut(dir)?.children += 1;
@@ -189,8 +191,4 @@ impl Table {
         }
         self.generated.push((id, Arc::clone(bytes)));
     }
-}
-
-fn joined(above: &str, name: &str) -> Arc<str> {
-    if above.is_empty() { name.into() } else { format!("{above}/{name}").into() }
 }

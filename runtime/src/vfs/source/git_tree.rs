@@ -12,7 +12,7 @@ use git::{Bounds, Id, Mode, Repository, TreeEntry};
 use serde_json::{Value, json};
 use sqlite_fs::{FileType, FsError};
 
-use super::{Moving, NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat, State};
+use super::{Moving, NAMES_MAX, Source, SourceContext, SourceFiles, SourceStat, State, path_in};
 use crate::Error;
 
 /// Maximum number of cached directory entries; then the cache is cleared.
@@ -182,7 +182,7 @@ impl Moving for GitTree {
             let (before, after) = (old.directory(before)?, new.directory(after)?);
             let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
             for name in names {
-                let path = if above.is_empty() { name.clone() } else { format!("{above}/{name}") };
+                let path = path_in(&above, name);
                 match (before.get(name), after.get(name)) {
                     (Some(before), Some(after)) if before == after => {}
                     (Some(before), Some(after)) if (before.mode, after.mode) == (Mode::Directory, Mode::Directory) => {
